@@ -1,0 +1,48 @@
+# hpcfit: the commands of a working copy. `make` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint clean
+MAKEFLAGS += --no-print-directory
+
+python := .venv/bin/python
+hpcfit := .venv/bin/hpcfit
+
+# BLAS threads and MPI ranks compete for the same cores.
+export OMP_NUM_THREADS ?= 1
+# Open MPI on one machine: run as root in a container, run more ranks than cores without a busy wait, and do
+# not bind, as two runs at once would be bound to the same cores.
+export OMPI_ALLOW_RUN_AS_ROOT ?= 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM ?= 1
+export OMPI_MCA_rmaps_base_oversubscribe ?= 1
+export OMPI_MCA_mpi_yield_when_idle ?= 1
+export OMPI_MCA_hwloc_base_binding_policy ?= none
+
+help:  ## list these commands
+	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/.ready  ## build .venv with the hpcfit command and all that it needs
+	@echo "ready: $(hpcfit)"
+
+.venv/.ready: .ci/setup .ci/constraints.txt pyproject.toml
+	@.ci/setup
+# A .venv does not survive a move or a copy of its folder.
+ifneq ($(shell cat .venv/.ready 2>/dev/null),$(CURDIR))
+.PHONY: .venv/.ready
+endif
+
+demo: .venv/.ready  ## fit a small chaotic system; leaves build/demo.h5, .html and .png
+	$(hpcfit) run jobs/demo.toml -o build/demo.h5 --overwrite
+	$(hpcfit) show build/demo.h5
+	$(hpcfit) report build/demo.h5 -o build/demo.html
+	$(hpcfit) report build/demo.h5 -o build/demo.png
+
+test: lint  ## lint, then run all tests (ARGS="-k spectrum" goes to pytest)
+	$(python) -m pytest $(ARGS)
+
+lint: .venv/.ready  ## ruff (check and format) and mypy
+	$(python) -m ruff check .
+	$(python) -m ruff format --check .
+	$(python) -m mypy hpcfit
+
+clean:  ## remove all that these commands made, .venv too
+	rm -rf .venv build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

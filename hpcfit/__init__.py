@@ -1,0 +1,13 @@
+"""hpcfit: fit differential equations to chaotic data, on one core or many.
+
+>>> from hpcfit import model, simulate
+"""
+
+from importlib.metadata import version
+
+from hpcfit import math
+from hpcfit.models.define import Example, model
+from hpcfit.records import InputError
+
+__version__ = version("hpcfit")
+__all__ = ["Example", "InputError", "__version__", "math", "model"]

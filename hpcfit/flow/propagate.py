@@ -1,0 +1,92 @@
+"""The one door to all integrators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hpcfit.flow.extrapolation import extrapolate
+from hpcfit.flow.maps import iterate
+from hpcfit.models.define import Model
+from hpcfit.models.names import nearest
+from hpcfit.records import Array, InputError, Lanes
+
+METHODS = ("extrapolation", "extrapolation-differences")
+SMALLEST_TOLERANCE, LARGEST_TOLERANCE = 1e-14, 1e-2
+
+
+def propagate(
+    model: Model,
+    times: Any,
+    starts: Any,
+    parameters: Any,
+    *,
+    sensitivities: bool = False,
+    tolerance: float = 1e-12,
+    method: str = "extrapolation",
+    max_steps: int = 1_000_000,
+) -> Lanes:
+    """Move lanes from their first time through all others.
+
+    times (T,) for all lanes or (L, T); starts (n,) or (L, n); parameters (n_p,) or (L, n_p).
+    A lane that fails is reported in `failures` with time and cause; the others finish.
+    """
+    grid, start_lanes, parameter_lanes = _as_lanes(model, times, starts, parameters)
+    _check_times(model, grid)
+    if method not in METHODS:
+        raise InputError(f"method '{method}' is unknown; {nearest(method, METHODS)}")
+    if not SMALLEST_TOLERANCE <= tolerance <= LARGEST_TOLERANCE:
+        raise InputError(f"tolerance {tolerance} is outside {SMALLEST_TOLERANCE}..{LARGEST_TOLERANCE}")
+    with np.errstate(all="ignore"):  # what is not finite is found and reported lane by lane
+        if model.kind == "map":
+            return iterate(
+                model, grid, start_lanes, parameter_lanes, sensitivities=sensitivities, max_steps=max_steps
+            )
+        return extrapolate(
+            model,
+            grid,
+            start_lanes,
+            parameter_lanes,
+            sensitivities=sensitivities,
+            tolerance=tolerance,
+            max_steps=max_steps,
+            differences=method == "extrapolation-differences",
+        )
+
+
+def _as_lanes(model: Model, times: Any, starts: Any, parameters: Any) -> tuple[Array, Array, Array]:
+    """The three inputs with a leading lane axis of the same length."""
+    arrays = [np.atleast_2d(np.asarray(values, dtype=float)) for values in (times, starts, parameters)]
+    widths: Sequence[tuple[str, int]] = (
+        ("starts", len(model.states)),
+        ("parameters", len(model.parameters)),
+    )
+    for (name, width), array in zip(widths, arrays[1:], strict=True):
+        if array.ndim != 2 or array.shape[1] != width:
+            raise InputError(
+                f"{model.name}: {name} have shape {array.shape}, but the model has {width} of them"
+            )
+    n_lanes = max(len(array) for array in arrays)
+    for name, array in zip(("times", "starts", "parameters"), arrays, strict=True):
+        if len(array) not in (1, n_lanes):
+            raise InputError(f"{model.name}: {len(array)} lanes of {name}, but {n_lanes} lanes elsewhere")
+    grid, start_lanes, parameter_lanes = (
+        np.ascontiguousarray(np.broadcast_to(array, (n_lanes, array.shape[1]))) for array in arrays
+    )
+    return grid, start_lanes, parameter_lanes
+
+
+def _check_times(model: Model, grid: Array) -> None:
+    if not grid.shape[1]:
+        raise InputError(f"{model.name}: no times; give at least the start time")
+    falls = np.argwhere(np.diff(grid, axis=1) <= 0.0)
+    if len(falls):
+        lane, k = falls[0]
+        raise InputError(
+            f"{model.name}: times must increase: "
+            f"t[{k + 1}] = {grid[lane, k + 1]:.17g} after t[{k}] = {grid[lane, k]:.17g}"
+        )
+    if model.kind == "map" and not (np.isfinite(grid) & (grid == np.round(grid))).all():
+        raise InputError(f"{model.name}: a map has whole numbers as times; use spacing = 1")

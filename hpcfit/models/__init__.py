@@ -1,0 +1,1 @@
+"""Equations as pure functions, and everything that can be known about them without computing a path."""

@@ -1,0 +1,47 @@
+"""Exact derivatives of expressions: new expressions of the same graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hpcfit.models.define import Model
+from hpcfit.models.functions import FUNCTIONS
+from hpcfit.models.graph import Symbol
+
+Matrix = tuple[tuple[Symbol, ...], ...]
+
+
+def derivative(outputs: Sequence[Symbol], by: Symbol) -> tuple[Symbol, ...]:
+    """d outputs / d by, by the chain rule from the leaves up (forward mode).
+
+    At kinks the one-sided derivative of the branch that is evaluated; jumps are the flow's concern.
+    """
+    graph = by.graph
+    zero = graph.symbol(0.0)
+    slopes: dict[int, Symbol] = {by.index: graph.symbol(1.0)}
+    for index in graph.reachable(outputs):
+        node = graph.nodes[index]
+        if index == by.index or not any(argument in slopes for argument in node.arguments):
+            continue
+        arguments = [Symbol(graph, argument) for argument in node.arguments]
+        total = zero
+        for argument, partial in zip(
+            node.arguments, FUNCTIONS[node.operation].partials(*arguments), strict=True
+        ):
+            if argument in slopes:
+                total = total + partial * slopes[argument]
+        if total.constant != 0.0:
+            slopes[index] = total
+    return tuple(slopes.get(output.index, zero) for output in outputs)
+
+
+def jacobians(model: Model) -> tuple[Matrix, Matrix]:
+    """f_x (n x n) and f_p (n x n_p) of a traced model, as expressions (6 of Baake et al. 1992)."""
+    assert model.graph is not None, "an opaque model has no expressions to differentiate"
+
+    def matrix(kind: str, count: int) -> Matrix:
+        assert model.graph is not None
+        columns = [derivative(model.equations, model.graph.leaf(kind, j)) for j in range(count)]
+        return tuple(tuple(column[i] for column in columns) for i in range(len(model.states)))
+
+    return matrix("state", len(model.states)), matrix("parameter", len(model.parameters))

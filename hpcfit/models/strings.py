@@ -1,0 +1,163 @@
+"""Equations written as strings: a whitelist over Python's expression syntax; nothing is ever executed."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hpcfit.models import math
+from hpcfit.models.define import Example, Model, Trace
+from hpcfit.models.functions import FUNCTIONS
+from hpcfit.models.graph import Graph, Symbol
+from hpcfit.models.names import checked_names, nearest
+from hpcfit.records import InputError
+
+LONGEST = 10_000  # characters of one expression
+DEEPEST = 100  # levels of nesting
+LARGEST_NUMBER = 1e300
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Pow: "power",
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_FUNCTION_NAMES = [name for name, function in FUNCTIONS.items() if function.by_name]
+
+
+def parse(source: str, names: Mapping[str, Symbol], graph: Graph) -> Symbol:
+    """The expression that a string means, in the symbols of a graph."""
+    if not isinstance(source, str):
+        raise InputError(f"an expression must be a string, not {type(source).__name__}")
+    if len(source) > LONGEST:
+        raise InputError(f"the expression has {len(source)} characters; at most {LONGEST} are allowed")
+    if "^" in source:
+        raise InputError(f"'^' in '{_shorten(source)}' is not a power; write **")
+    try:
+        tree = ast.parse(source.strip(), mode="eval").body
+    except SyntaxError as error:
+        position = f" at character {error.offset}" if error.offset else ""
+        raise InputError(f"'{_shorten(source)}' is not an expression: {error.msg}{position}") from None
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise InputError(f"'{_shorten(source)}' is not an expression: {error}") from None
+    return _build(tree, names, graph, 0)
+
+
+def _shorten(source: str) -> str:
+    return source if len(source) <= 60 else source[:57] + "..."
+
+
+def _build(node: ast.expr, names: Mapping[str, Symbol], graph: Graph, depth: int) -> Symbol:
+    if depth > DEEPEST:
+        raise InputError(f"the expression is nested more than {DEEPEST} levels deep; split it")
+
+    def build(part: ast.expr) -> Symbol:
+        return _build(part, names, graph, depth + 1)
+
+    match node:
+        case ast.Constant(value=bool()):
+            raise InputError(f"{node.value!r} is not a number")
+        case ast.Constant(value=int() | float() as value):
+            if not abs(value) <= LARGEST_NUMBER:
+                raise InputError(f"the number {str(value)[:40]} is too large")
+            return graph.symbol(float(value))
+        case ast.Name(id=name):
+            if name in names:
+                return names[name]
+            if name in _FUNCTION_NAMES:
+                raise InputError(f"'{name}' is a function; call it as {name}(...)")
+            raise InputError(f"unknown name '{name}'; {nearest(name, names)}")
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -build(operand)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return build(operand)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
+            return graph.apply(_BINARY[type(sign)], build(left), build(right))
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            return _call(name, arguments, build, graph)
+        case ast.Compare(left=left, ops=[comparison], comparators=[right]) if (
+            type(comparison) in _COMPARISONS
+        ):
+            return _COMPARISONS[type(comparison)](build(left), build(right))
+    raise InputError(
+        f"'{_shorten(ast.unparse(node))}' is not allowed in an expression; "
+        "use numbers, names, + - * / **, comparisons inside where(), and functions"
+    )
+
+
+def _call(name: str, arguments: Sequence[ast.expr], build: Any, graph: Graph) -> Symbol:
+    if name not in _FUNCTION_NAMES:
+        raise InputError(f"unknown function '{name}'; {nearest(name, _FUNCTION_NAMES)}")
+    arity = FUNCTIONS[name].arity
+    if len(arguments) != arity:
+        raise InputError(f"{name}() takes {arity} argument{'s' * (arity != 1)}, {len(arguments)} given")
+    return graph.apply(name, *(build(argument) for argument in arguments))
+
+
+def number(value: float | str) -> float:
+    """A number, or a constant expression such as "sqrt(0.1275)" or "8/3"."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(f"{value!r} is not a number")
+    if isinstance(value, int | float):
+        return float(value)
+    graph = Graph()
+    constant = parse(value, {"pi": graph.symbol(math.pi)}, graph).constant
+    if constant is None:
+        raise InputError(f"'{_shorten(value)}' has no finite value")
+    return constant
+
+
+def model_from_strings(
+    name: str,
+    *,
+    states: Sequence[str],
+    parameters: Sequence[str],
+    equations: Mapping[str, str],
+    kind: str = "flow",
+    observables: Mapping[str, str] | None = None,
+    invariant: str | None = None,
+    units: Mapping[str, str] | None = None,
+    examples: Sequence[Example] = (),
+) -> Model:
+    """A model whose right-hand sides are strings: {"x": "sigma*(y - x)", ...}."""
+    state_names, parameter_names = checked_names(
+        name, states, parameters, tuple(observables or {}), units or {}
+    )
+    for key in equations:
+        if key not in state_names:
+            raise InputError(f"{name}: equation for '{key}', which is no state; {nearest(key, state_names)}")
+    for key in state_names:
+        if key not in equations:
+            raise InputError(f"{name}: no equation for the state '{key}'; give one for each state")
+    trace = Trace(name, state_names, parameter_names)
+    symbols = {"t": trace.time, "pi": trace.graph.symbol(math.pi)}
+    symbols |= dict(zip(state_names, trace.u, strict=True)) | dict(zip(parameter_names, trace.p, strict=True))
+
+    def expression(what: str, source: str) -> Symbol:
+        try:
+            return parse(source, symbols, trace.graph)
+        except InputError as error:
+            raise InputError(f"{name}: {what}: {error}") from None
+
+    return Model(
+        name=name,
+        states=state_names,
+        parameters=parameter_names,
+        kind=kind,
+        graph=trace.graph,
+        equations=tuple(expression(f"equation of {key}", equations[key]) for key in state_names),
+        function=None,
+        observables={key: expression(f"observable {key}", body) for key, body in (observables or {}).items()},
+        invariant=expression("invariant", invariant) if invariant else None,
+        examples=tuple(examples),
+        units=dict(units or {}),
+    )

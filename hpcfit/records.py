@@ -1,0 +1,129 @@
+"""The frozen nouns that the rooms hand to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong with an input: where, what, and the remedy."""
+
+    place: str  # a file, an argument, a command line
+    problem: str
+    remedy: str = ""
+    key: str = ""
+    value: object = None
+
+    def __str__(self) -> str:
+        shown = "" if self.value is None else f" = {_short(self.value)}"
+        where = f"{self.place}: {self.key}{shown}" if self.key else self.place
+        return f"{where}: {self.problem}" + (f"; {self.remedy}" if self.remedy else "")
+
+
+def _short(value: object) -> str:
+    shown = f'"{value}"' if isinstance(value, str) else str(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+class InputError(ValueError):
+    """Input that cannot be used; the message names the place, the value and the remedy."""
+
+    def __init__(self, mistakes: str | Mistake | Sequence[Mistake]) -> None:
+        self.mistakes = [mistakes] if isinstance(mistakes, str | Mistake) else list(mistakes)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+class Outcome(Enum):
+    """How a computation ended: the value is what a person reads."""
+
+    DONE = "done"
+    NOT_FINITE = "the right-hand side is not finite"
+    BLOW_UP = "the step size fell below its floor: the solution blows up or is not smooth"
+    STEP_BUDGET = "the step budget is spent"
+    BAD_INPUT = "start, parameters or times are not finite"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why and when one lane of a propagation stopped."""
+
+    lane: int
+    time: float
+    outcome: Outcome
+    cause: str
+
+    def __str__(self) -> str:
+        return f"lane {self.lane} stopped at t = {self.time:.17g}: {self.outcome.value} ({self.cause})"
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Many trajectories through time; a failed lane holds NaN after the time of its failure."""
+
+    times: Array  # (n_lanes, n_times); the first is the start
+    states: Array  # (n_lanes, n_times, n)
+    by_start: Array | None  # (n_lanes, n_times, n, n)
+    by_parameters: Array | None  # (n_lanes, n_times, n, n_p)
+    failures: tuple[Failure, ...]
+    steps: NDArray[np.int64]  # (n_lanes,) accepted steps
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian measurement errors; exactly one of the three sizes is given.
+
+    sd: absolute, one number or one per name. fraction: of the mean modulus of the component.
+    proportional: of the modulus of each value. beyond_3_sigma: keep | redraw | discard; the last two
+    reduce the standard deviation to 0.987 of the nominal one.
+    """
+
+    sd: float | Mapping[str, float] | None = None
+    fraction: float | Mapping[str, float] | None = None
+    proportional: float | Mapping[str, float] | None = None
+    beyond_3_sigma: str = "keep"
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values of named quantities at given times, with their standard deviations; NaN = missing."""
+
+    names: tuple[str, ...]
+    times: Array  # (n_times,)
+    values: Array  # (n_times, n_names)
+    sigma: Array | None = None  # (n_times, n_names)
+
+
+@dataclass(frozen=True)
+class Path:
+    """One trajectory: states, sensitivities, and what an instrument would have seen of it."""
+
+    model: str
+    state_names: tuple[str, ...]
+    parameter_names: tuple[str, ...]
+    start: Array  # (n,)
+    parameters: Array  # (n_p,)
+    times: Array  # (n_times,)
+    states: Array  # (n_times, n)
+    outcome: Outcome
+    cause: str = ""
+    by_start: Array | None = None  # (n_times, n, n)
+    by_parameters: Array | None = None  # (n_times, n, n_p)
+    invariant: Array | None = None  # (n_times,)
+    observed: Series | None = None  # with noise
+    exact: Series | None = None  # the same quantities without
+    data: Series | None = None  # a recording to compare with
+    units: Mapping[str, str] = field(default_factory=dict)
+    seed: int | None = None
+    steps: int = 0
+
+    @property
+    def converged(self) -> bool:
+        return self.outcome is Outcome.DONE
