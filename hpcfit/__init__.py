@@ -7,7 +7,8 @@ from importlib.metadata import version
 
 from hpcfit import math
 from hpcfit.models.define import Example, model
-from hpcfit.records import InputError
+from hpcfit.records import InputError, Noise
+from hpcfit.studies.simulate import simulate
 
 __version__ = version("hpcfit")
-__all__ = ["Example", "InputError", "__version__", "math", "model"]
+__all__ = ["Example", "InputError", "Noise", "__version__", "math", "model", "simulate"]

@@ -20,6 +20,7 @@ Flags = NDArray[np.bool_]
 
 LONGEST_TABLEAU = 10  # rows
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.1, 4.0  # of the step size, per step
+SMALLEST_SIZE = np.finfo(float).tiny / np.finfo(float).eps  # below it, numbers lose relative precision
 WORK = np.cumsum(SUBSTEPS) + 1.0  # evaluations of f up to each row
 
 
@@ -107,11 +108,11 @@ def scaled_error(frame: Frame, error: Array, y: Array, tolerances: Tolerances) -
     state_end, tangent_end = frame.gather(y)
     state_start, tangent_start = frame.gather(frame.y)
     size = np.maximum(np.abs(state_end), np.abs(state_start))
-    size = np.maximum(size, 1e-3 * size.max(axis=0))
+    size = np.maximum(size, np.maximum(1e-3 * size.max(axis=0), SMALLEST_SIZE))
     worst = np.where(state_error == 0.0, 0.0, np.abs(state_error) / (tolerances.state * size)).max(axis=0)
     if tangent_error.shape[1]:
         span = np.maximum(np.abs(tangent_end), np.abs(tangent_start)).max(axis=0)
-        span = np.maximum(span, 1e-3 * frame.tangent_scale)
+        span = np.maximum(span, np.maximum(1e-3 * frame.tangent_scale, SMALLEST_SIZE))
         ratio = np.abs(tangent_error) / (tolerances.tangents * span)
         worst = np.maximum(worst, ratio.max(axis=(0, 1)))
     return np.where(np.isfinite(worst), worst, np.inf)

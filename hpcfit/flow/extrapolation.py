@@ -11,33 +11,22 @@ from hpcfit.flow.attempt import SMALLEST_FACTOR, Attempt, Numbers, Tolerances, s
 from hpcfit.flow.progress import Progress
 from hpcfit.flow.tableau import Row, step_polynomial
 from hpcfit.flow.tangents import DIFFERENCE_TOLERANCE, ExactField, Frame, FrameMaker
-from hpcfit.models.define import Model
-from hpcfit.records import Array, Lanes, Outcome
+from hpcfit.records import Array, Outcome
 
 INTERPOLATION_MARGIN = 10.0  # the polynomial inside a step may err this much more than its end
 
 
-def extrapolate(
-    model: Model,
-    times: Array,
-    starts: Array,
-    parameters: Array,
-    *,
-    sensitivities: bool,
-    tolerance: float,
-    max_steps: int,
-    differences: bool = False,
-) -> Lanes:
-    """Propagate lanes: times (L, T) increasing, starts (L, n), parameters (L, n_p).
+def extrapolate(progress: Progress, *, tolerance: float, max_steps: int, differences: bool = False) -> None:
+    """Take all lanes to their last times.
 
     `differences` differentiates the scheme numerically, as PARFIT did and opaque models need; otherwise
     the tangents are moved by the exact derivatives of the model.
     """
-    progress = Progress.begin(model, times, starts, parameters, sensitivities)
+    model, sensitivities = progress.model, progress.tangents.shape[1] > 0
     numerically = differences or model.opaque
     frames: FrameMaker = progress.function.frame if numerically else ExactField(model, sensitivities).frame
     tolerances = Tolerances(tolerance, max(tolerance, DIFFERENCE_TOLERANCE) if numerically else tolerance)
-    n_lanes = len(times)
+    n_lanes = len(progress.t)
     h = _first_steps(progress)
     row = np.full(n_lanes, tolerances.usual_row, dtype=np.int64)
     attempts = np.zeros(n_lanes, dtype=np.int64)
@@ -49,7 +38,7 @@ def extrapolate(
         attempts[going] += 1
         progress.stop_spent(attempts, max_steps)
         progress.stop_tiny(h, not_finite)
-    return progress.lanes()
+        progress.tell()
 
 
 def _first_steps(progress: Progress) -> Array:

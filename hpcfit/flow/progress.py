@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,10 +10,10 @@ from numpy.typing import NDArray
 
 from hpcfit.flow.tangents import NumericField
 from hpcfit.models.define import Model
-from hpcfit.models.evaluate import Program
 from hpcfit.records import Array, Failure, Lanes, Outcome
 
 Numbers = NDArray[np.int64]
+Watch = Callable[[float], None]  # is told which part of the work is done
 
 STEP_FLOOR = 16 * np.finfo(float).eps  # of the time
 BLOWN_UP = 1e6  # growth of the state beyond which a stop at the step floor is called a blow-up
@@ -43,6 +44,7 @@ class Progress:
     out_states: Array  # (L, T, n)
     out_tangents: Array  # (L, T, n, m)
     failures: dict[int, Failure] = field(default_factory=dict)
+    watch: Watch | None = None
 
     @classmethod
     def begin(
@@ -114,16 +116,13 @@ class Progress:
 
     def culprit(self, lane: int, h: float = 0.0) -> str:
         """Which operation has no finite value, at the lane's state or some steps `h` ahead of it."""
-        if self.model.graph is None:
-            return self.function.trouble or "the function returned a value that is not finite"
         t, state, parameters = float(self.t[lane]), self.state[:, lane], self.parameters[:, lane]
         slope = self.slope(lane)
-        program = Program(self.model.graph, self.model.equations)
-        for ahead in (0.0, *(h * 2.0**i for i in range(64))):
+        for ahead in (0.0, *(h * 2.0**i for i in range(64 if h else 0))):
             at = state + ahead * np.where(np.isfinite(slope), slope, 0.0)
-            if found := program.culprit(t + ahead, at.tolist(), parameters.tolist()):
+            if found := self.function.culprit(t + ahead, at, parameters):
                 return found
-        return "the derivatives of the right-hand side are not finite"
+        return "the derivatives are not finite"
 
     def _refuse_bad_input(self, starts: Array, parameters: Array) -> None:
         inputs = (("start of", self.model.states, starts), ("parameter", self.model.parameters, parameters))
@@ -132,6 +131,13 @@ class Progress:
                 self.fail(int(lane), Outcome.BAD_INPUT, f"{kind} {names[i]} is {values[lane, i]}")
         for lane in np.flatnonzero(~np.isfinite(self.times).all(axis=1)):
             self.fail(int(lane), Outcome.BAD_INPUT, "a time is not finite")
+
+    def tell(self) -> None:
+        """Say how far the lanes have come."""
+        if self.watch:
+            first, last = self.times[:, 0], self.times[:, -1]
+            covered = np.where(self.alive & (last > first), (self.t - first) / (last - first), 1.0)
+            self.watch(float(covered.mean()))
 
     def lanes(self) -> Lanes:
         """What has been computed, as the record that callers get."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from hpcfit.flow.extrapolation import extrapolate
 from hpcfit.flow.maps import iterate
+from hpcfit.flow.progress import Progress, Watch
 from hpcfit.models.define import Model
 from hpcfit.models.names import nearest
 from hpcfit.records import Array, InputError, Lanes
@@ -27,11 +28,13 @@ def propagate(
     tolerance: float = 1e-12,
     method: str = "extrapolation",
     max_steps: int = 1_000_000,
+    watch: Watch | None = None,
 ) -> Lanes:
     """Move lanes from their first time through all others.
 
     times (T,) for all lanes or (L, T); starts (n,) or (L, n); parameters (n_p,) or (L, n_p).
-    A lane that fails is reported in `failures` with time and cause; the others finish.
+    A lane that fails is reported in `failures` with time and cause; the others finish. `watch` is told the
+    part of the whole time that has been covered, after every step.
     """
     grid, start_lanes, parameter_lanes = _as_lanes(model, times, starts, parameters)
     _check_times(model, grid)
@@ -40,25 +43,21 @@ def propagate(
     if not SMALLEST_TOLERANCE <= tolerance <= LARGEST_TOLERANCE:
         raise InputError(f"tolerance {tolerance} is outside {SMALLEST_TOLERANCE}..{LARGEST_TOLERANCE}")
     with np.errstate(all="ignore"):  # what is not finite is found and reported lane by lane
+        progress = Progress.begin(model, grid, start_lanes, parameter_lanes, sensitivities)
+        progress.watch = watch
         if model.kind == "map":
-            return iterate(
-                model, grid, start_lanes, parameter_lanes, sensitivities=sensitivities, max_steps=max_steps
-            )
-        return extrapolate(
-            model,
-            grid,
-            start_lanes,
-            parameter_lanes,
-            sensitivities=sensitivities,
-            tolerance=tolerance,
-            max_steps=max_steps,
-            differences=method == "extrapolation-differences",
-        )
+            iterate(progress, max_steps=max_steps)
+        else:
+            differences = method == "extrapolation-differences"
+            extrapolate(progress, tolerance=tolerance, max_steps=max_steps, differences=differences)
+    return progress.lanes()
 
 
 def _as_lanes(model: Model, times: Any, starts: Any, parameters: Any) -> tuple[Array, Array, Array]:
     """The three inputs with a leading lane axis of the same length."""
     arrays = [np.atleast_2d(np.asarray(values, dtype=float)) for values in (times, starts, parameters)]
+    if arrays[0].ndim != 2:
+        raise InputError(f"{model.name}: times have shape {arrays[0].shape}; give (T,) or (lanes, T)")
     widths: Sequence[tuple[str, int]] = (
         ("starts", len(model.states)),
         ("parameters", len(model.parameters)),

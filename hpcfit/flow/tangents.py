@@ -154,12 +154,32 @@ class NumericField:
                 raise
             self.trouble = f"{type(error).__name__}: {error}"
             return np.nan
-        if np.shape(values) != (len(state),):
-            raise InputError(
-                f"{model.name}: {len(state)} states ({' '.join(model.states)}) but the function returned "
-                f"shape {np.shape(values)}; return one number per state"
-            )
-        return values
+        return self._numbers(values, len(state))
+
+    def _numbers(self, values: Any, n: int) -> Any:
+        """What an opaque function returned, as n numbers; a complex number counts as not finite."""
+        try:
+            vector = np.atleast_1d(np.asarray(values))
+            if vector.shape == (n,):
+                if np.iscomplexobj(vector):
+                    self.trouble = "the function returned a complex number"
+                    return np.nan
+                return vector.astype(float)
+            found = f"shape {np.shape(values)}"
+        except (TypeError, ValueError):
+            found = "something else than numbers"
+        raise InputError(
+            f"{self._model.name}: {n} states ({' '.join(self._model.states)}) but the function returned "
+            f"{found}; return one number per state"
+        )
+
+    def culprit(self, t: float, state: Array, parameters: Array) -> str:
+        """Why f has no finite value at one point; '' if it has one."""
+        if self._program is not None:
+            return self._program.culprit(t, state.tolist(), parameters.tolist())
+        self.trouble = ""
+        finite = np.isfinite(self._call(t, state, parameters)).all()
+        return "" if finite else self.trouble or "the function returned a value that is not finite"
 
     def frame(self, state: Array, tangents: Array, parameters: Array) -> Frame:
         n, m = tangents.shape[:2]

@@ -14,6 +14,7 @@ from hpcfit.models.names import Named, checked_names, nearest
 from hpcfit.records import InputError
 
 Equations = Callable[[Any, Any, Any], Any]  # f(t, u, p): u and p by name or number
+KINDS = ("flow", "map")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Model:
         return not any(node.arguments and FUNCTIONS[node.operation].kink for node in nodes)
 
     def quantity(self, name: str) -> Symbol:
-        """The expression of a state, an observable or the invariant."""
+        """The expression of a state or an observable."""
         if self.graph is None:
             raise InputError(f"{self.name}: an opaque model has no expressions")
         if name in self.states:
@@ -99,8 +100,8 @@ def model(
 
     def decorate(function: Equations) -> Model:
         owner = name or function.__name__
-        if kind not in ("flow", "map"):
-            raise InputError(f"{owner}: kind '{kind}' is neither 'flow' nor 'map'")
+        if kind not in KINDS:
+            raise InputError(f"{owner}: kind '{kind}' is unknown; {nearest(kind, KINDS)}")
         state_names, parameter_names = checked_names(
             owner, states, parameters, tuple(observables or {}), units or {}
         )
@@ -172,7 +173,7 @@ class Trace:
         except InputError as error:
             text = str(error)
             raise InputError(text if text.startswith(f"{self.owner}:") else f"{self.owner}: {text}") from None
-        except (TypeError, AttributeError, IndexError, NameError, ValueError) as error:
+        except Exception as error:
             raise InputError(
                 f"{self.owner}: {what} cannot be traced ({type(error).__name__}: {error}); "
                 "use arithmetic, numpy's and hpcfit.math's functions, or declare the model with opaque=True"

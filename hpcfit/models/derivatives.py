@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hpcfit.models.define import Model
 from hpcfit.models.functions import FUNCTIONS
-from hpcfit.models.graph import Symbol
+from hpcfit.models.graph import Graph, Node, Symbol
 
 Matrix = tuple[tuple[Symbol, ...], ...]
 
@@ -23,16 +23,27 @@ def derivative(outputs: Sequence[Symbol], by: Symbol) -> tuple[Symbol, ...]:
         node = graph.nodes[index]
         if index == by.index or not any(argument in slopes for argument in node.arguments):
             continue
-        arguments = [Symbol(graph, argument) for argument in node.arguments]
-        total = zero
-        for argument, partial in zip(
-            node.arguments, FUNCTIONS[node.operation].partials(*arguments), strict=True
-        ):
-            if argument in slopes:
-                total = total + partial * slopes[argument]
+        total = _slope(graph, node, slopes)
         if total.constant != 0.0:
             slopes[index] = total
     return tuple(slopes.get(output.index, zero) for output in outputs)
+
+
+def _slope(graph: Graph, node: Node, slopes: Mapping[int, Symbol]) -> Symbol:
+    """The derivative of one node, from those of its arguments; absent = zero."""
+    zero = graph.symbol(0.0)
+    function = FUNCTIONS[node.operation]
+    arguments = [Symbol(graph, argument) for argument in node.arguments]
+    if function.choice is not None:
+        # Chosen like the value, not weighted by 1 and 0: the other branch may not be finite.
+        condition, yes, no = function.choice(*arguments)
+        return graph.apply("where", condition, slopes.get(yes.index, zero), slopes.get(no.index, zero))
+    assert function.partials is not None
+    total = zero
+    for argument, partial in zip(node.arguments, function.partials(*arguments), strict=True):
+        if argument in slopes:
+            total = total + partial * slopes[argument]
+    return total
 
 
 def jacobians(model: Model) -> tuple[Matrix, Matrix]:

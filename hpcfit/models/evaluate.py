@@ -49,11 +49,19 @@ class Program:
     def _values(self, t: Any, u: Any, p: Any) -> list[Any]:
         values: list[Any] = list(self._constants)
         for k, operation, number in self._leaves:
-            values[k] = t if operation == "time" else u[number] if operation == "state" else p[number]
+            values[k] = _plain(t if operation == "time" else u[number] if operation == "state" else p[number])
         with np.errstate(all="ignore"):
             for k, function, slots in self._calls:
                 values[k] = function(*[values[slot] for slot in slots])
         return values
+
+
+def _plain(value: Any) -> Any:
+    """The value, an array with the usual strides: on others numpy may compute the last bit differently.
+
+    A copy also where numpy calls the array contiguous, which it does for a single element of any stride.
+    """
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def evaluate(

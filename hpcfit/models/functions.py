@@ -24,20 +24,24 @@ def _truth(comparison: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 class Function:
     """An operation on numbers: arity, numpy body, partial derivatives as expressions of the arguments.
 
-    `kink` marks operations that are not smooth; `callable` those that a model writes by name.
+    `kink` marks operations that are not smooth; `by_name` those that a model calls by name. An operation
+    that hands on one of its arguments has no partials but a `choice`: (condition, if true, if false).
     """
 
     arity: int
     numpy: Callable[..., Any]
-    partials: Callable[..., Sequence[Any]]
+    partials: Callable[..., Sequence[Any]] | None
     kink: bool = False
     by_name: bool = True
+    choice: Callable[..., tuple[Any, Any, Any]] | None = None
 
 
 def _power_partials(x: Any, y: Any) -> Sequence[Any]:
-    value = x**y
-    by_exponent = value * x.graph.apply("log", x) if y.constant is None else 0.0
-    return y * x ** (y - 1.0), by_exponent
+    by_base = y * x ** (y - 1.0)
+    if y.constant is not None:
+        return by_base, 0.0
+    base = _call("where", abs(x) <= 0.0, 1.0, x)  # 0**y is 0 for all y > 0, but 0 * log(0) is not a number
+    return by_base, x**y * _call("log", base)
 
 
 def _call(name: str, *arguments: Any) -> Any:
@@ -65,9 +69,9 @@ FUNCTIONS: dict[str, Function] = {
     "tanh": Function(1, np.tanh, lambda x: (1.0 - _call("tanh", x) ** 2,)),
     "abs": Function(1, np.abs, lambda x: (_call("sign", x),), kink=True),
     "sign": Function(1, np.sign, lambda x: (0.0,), kink=True),
-    "min": Function(2, np.minimum, lambda x, y: _selected(x < y), kink=True),
-    "max": Function(2, np.maximum, lambda x, y: _selected(y < x), kink=True),
-    "where": Function(3, _pick, lambda c, x, y: (0.0, *_selected(c)), kink=True),
+    "min": Function(2, np.minimum, None, kink=True, choice=lambda x, y: (x < y, x, y)),
+    "max": Function(2, np.maximum, None, kink=True, choice=lambda x, y: (y < x, x, y)),
+    "where": Function(3, _pick, None, kink=True, choice=lambda c, x, y: (c, x, y)),
     "less": Function(2, _truth(np.less), lambda x, y: (0.0, 0.0), kink=True, by_name=False),
     "less_equal": Function(2, _truth(np.less_equal), lambda x, y: (0.0, 0.0), kink=True, by_name=False),
 }
@@ -86,11 +90,6 @@ NUMPY_NAMES: dict[str, str] = {
     "minimum": "min",
     "maximum": "max",
 }
-
-
-def _selected(condition: Any) -> tuple[Any, Any]:
-    """Partial derivatives (by the first, by the second) of a choice between two values."""
-    return _call("where", condition, 1.0, 0.0), _call("where", condition, 0.0, 1.0)
 
 
 def evaluate_constants(operation: str, values: Sequence[float]) -> float | None:

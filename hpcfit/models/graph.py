@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from hpcfit.models.functions import FUNCTIONS, NUMPY_NAMES, evaluate_constants
 from hpcfit.records import InputError
 
 LARGEST_EXPANDED_POWER = 64  # x**3 becomes (x*x)*x: exact at x = 0, and cheaper than a general power
+LONGEST_SHOWN = 200  # characters of a subexpression in messages; written out in full, shared ones multiply
 
 
 class Node(NamedTuple):
@@ -46,7 +47,7 @@ class Graph:
                     "an expression of one model was used in another; pass the model's own symbols"
                 )
             return value
-        if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        if isinstance(value, int | float | np.floating | np.integer) and type(value) is not bool:
             return self.leaf("constant", float(value))
         raise InputError(
             f"cannot use {value!r} ({type(value).__name__}) in an equation; use numbers and symbols"
@@ -85,8 +86,8 @@ class Graph:
 
 def _operator(operation: str, *, swapped: bool = False) -> Any:
     def method(self: Symbol, other: Any) -> Any:
-        if isinstance(other, np.ndarray) and other.ndim:
-            return NotImplemented
+        if isinstance(other, NDArrayOperatorsMixin) or (isinstance(other, np.ndarray) and other.ndim):
+            return NotImplemented  # the vector's own operator works element by element
         pair = (_scalar(other), self) if swapped else (self, _scalar(other))
         return self.graph.apply(operation, *pair)
 
@@ -117,7 +118,7 @@ class Symbol:
         return float(self.node.value) if self.node.operation == "constant" else None
 
     def __repr__(self) -> str:
-        return text(self)
+        return text(self, longest=LONGEST_SHOWN)
 
     __add__, __radd__ = _operator("add"), _operator("add", swapped=True)
     __sub__, __rsub__ = _operator("subtract"), _operator("subtract", swapped=True)
@@ -133,24 +134,26 @@ class Symbol:
 
     def __bool__(self) -> bool:
         raise InputError(
-            f"the branch depends on {text(self)}, which is not known when the model is traced; "
+            f"the branch depends on {self!r}, which is not known when the model is traced; "
             "write where(condition, a, b), or declare the model with opaque=True"
         )
 
     def __float__(self) -> float:
         raise InputError(
-            f"{text(self)} has no number when the model is traced; use hpcfit.math or numpy functions, "
+            f"{self!r} has no number when the model is traced; use hpcfit.math or numpy functions, "
             "or declare the model with opaque=True"
         )
 
     def __eq__(self, other: object) -> Any:
-        raise InputError(f"{text(self)} == ...: equality of symbols is undecided; use < or > inside where()")
+        raise InputError(f"{self!r} == ...: equality of symbols is undecided; use < or > inside where()")
 
     __ne__ = __eq__
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         if method != "__call__" or keywords:
             return NotImplemented
+        if any(isinstance(value, NDArrayOperatorsMixin) for value in inputs):
+            return NotImplemented  # a vector knows how to do it element by element
         if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
             objects = [np.asarray(value, dtype=object) for value in inputs]
             return np.frompyfunc(partial(_apply_numpy, self.graph, ufunc.__name__), ufunc.nin, 1)(*objects)
@@ -224,6 +227,8 @@ def _simplified(graph: Graph, operation: str, arguments: list[Symbol]) -> Symbol
             return _power(graph, first, exponent)
         case "negative", [None] if first.node.operation == "negative":
             return Symbol(graph, first.node.arguments[0])
+        case "min" | "max", [None, None] if same:
+            return first
         case "where", [float(condition), *_]:
             return arguments[1] if condition else arguments[2]
         case "where", _ if arguments[1].index == last.index:
@@ -251,8 +256,11 @@ _INFIX = {"add": ("+", 1), "subtract": ("-", 1), "multiply": ("*", 2), "divide":
 _COMPARISONS = {"less": ("<", 0), "less_equal": ("<=", 0)}
 
 
-def text(symbol: Symbol, names: Callable[[Node], str] | None = None) -> str:
-    """The expression in Python's notation; `names` gives the names of states and parameters."""
+def text(symbol: Symbol, names: Callable[[Node], str] | None = None, longest: float = float("inf")) -> str:
+    """The expression in Python's notation; `names` gives the names of states and parameters.
+
+    Subexpressions of more than `longest` characters become '...'.
+    """
     naming = names or (lambda node: "t" if node.operation == "time" else f"{node.operation}{node.value}")
     known: dict[int, tuple[str, int]] = {}  # text and binding strength; 9 = atom
 
@@ -263,15 +271,20 @@ def text(symbol: Symbol, names: Callable[[Node], str] | None = None) -> str:
         node = symbol.graph.nodes[index]
         parts = [known[argument] for argument in node.arguments]
         if node.operation == "constant":
-            known[index] = f"{node.value:.17g}", 9 if node.value >= 0 else 3
+            known[index] = f"{node.value:.17g}", 9 if np.copysign(1.0, node.value) > 0 else 3
         elif not parts:
             known[index] = naming(node), 9
         elif node.operation == "negative":
             known[index] = f"-{bracket(parts[0], 3)}", 2
         elif node.operation in _INFIX or node.operation in _COMPARISONS:
             sign, strength = (_INFIX | _COMPARISONS)[node.operation]
-            left, right = bracket(parts[0], strength), bracket(parts[1], strength + 1)
+            if sign in "+*" and parts[1][1] == strength < parts[0][1]:
+                parts.reverse()  # a + b + c reads better than c + (a + b), which is the same
+            tighter = node.operation in ("power", *_COMPARISONS)  # a**b**c and a < b < c mean something else
+            left, right = bracket(parts[0], strength + tighter), bracket(parts[1], strength + 1)
             known[index] = (f"{left}{sign}{right}" if strength > 1 else f"{left} {sign} {right}"), strength
         else:
             known[index] = f"{node.operation}({', '.join(part for part, _ in parts)})", 9
+        if len(known[index][0]) > longest:
+            known[index] = "...", 9
     return known[symbol.index][0]

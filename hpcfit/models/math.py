@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from hpcfit.models.functions import FUNCTIONS
 from hpcfit.models.graph import Symbol
-from hpcfit.models.names import nearest
+from hpcfit.models.names import Named, nearest
 from hpcfit.records import InputError
 
 pi = 3.141592653589793
@@ -19,6 +21,10 @@ def _function(name: str) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         if len(arguments) != function.arity:
             raise InputError(f"{name}() takes {function.arity} arguments, {len(arguments)} given")
+        arrays = [np.asarray(argument) for argument in arguments if isinstance(argument, np.ndarray | Named)]
+        if any(array.dtype.hasobject for array in arrays):
+            objects = [np.asarray(argument, dtype=object) for argument in arguments]
+            return np.frompyfunc(call, function.arity, 1)(*objects)
         symbol = next((argument for argument in arguments if isinstance(argument, Symbol)), None)
         return symbol.graph.apply(name, *arguments) if symbol is not None else function.numpy(*arguments)
 

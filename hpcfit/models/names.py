@@ -13,7 +13,11 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from hpcfit.models.functions import FUNCTIONS
 from hpcfit.records import InputError
 
-RESERVED = {"t", "pi", *FUNCTIONS}
+RESERVED = {"t", "pi", *(name for name, function in FUNCTIONS.items() if function.by_name)}
+
+
+class NoSuchName(InputError, AttributeError):
+    """A name that the model lacks; to numpy, which asks for optional methods, a missing attribute."""
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:
@@ -79,7 +83,7 @@ class Named(NDArrayOperatorsMixin):
         if name.startswith("__"):
             raise AttributeError(name)  # copy, pickle and numpy ask for protocols that this class lacks
         if name not in self._names:
-            raise InputError(f"{self._owner}: no {self._kind} '{name}'; {nearest(name, self._names)}")
+            raise NoSuchName(f"{self._owner}: no {self._kind} '{name}'; {nearest(name, self._names)}")
         return self._values[self._names.index(name)]
 
     def __getitem__(self, index: Any) -> Any:
@@ -92,10 +96,15 @@ class Named(NDArrayOperatorsMixin):
         return iter(self._values)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        vector = np.empty(len(self._values), dtype=object)
+        numbers = all(isinstance(value, float) for value in self._values)
+        vector = np.empty(len(self._values), dtype=float if numbers else object)
         vector[:] = list(self._values)
         return vector if dtype is None else vector.astype(dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         plain = [np.asarray(value) if isinstance(value, Named) else value for value in inputs]
+        elementwise = method == "__call__" and ufunc.signature is None and ufunc.nout == 1 and not keywords
+        if elementwise and any(isinstance(value, np.ndarray) and value.dtype.hasobject for value in plain):
+            one_by_one = np.frompyfunc(ufunc, ufunc.nin, 1)  # numpy itself would ask if x > y is true
+            return one_by_one(*(np.asarray(value, dtype=object) for value in plain))
         return getattr(ufunc, method)(*plain, **keywords)

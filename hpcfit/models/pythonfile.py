@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from hpcfit.models.define import Model
 from hpcfit.models.names import nearest
@@ -26,12 +28,15 @@ class Declaration:
 def declarations(path: Path) -> list[Declaration]:
     """The functions decorated with @model(...) in a file, found without running it."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        tree = ast.parse(path.read_bytes())  # bytes: Python itself knows about encodings
+    except OSError as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read: {reason}; paths are relative to the job file") from None
+    except (MemoryError, RecursionError):
+        raise InputError(f"{path}: nested too deep to be read") from None
     except (SyntaxError, ValueError) as error:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
-        raise InputError(f"{path}: not Python{line}: {getattr(error, 'msg', error)}") from None
+        raise InputError(f"{path}: not Python{line}; {getattr(error, 'msg', error)}") from None
     return list(_declared(tree))
 
 
@@ -43,11 +48,15 @@ def _declared(tree: ast.Module) -> Iterator[Declaration]:
             if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).split(".")[-1] == "model":
                 words = {keyword.arg: keyword.value for keyword in decorator.keywords}
                 yield Declaration(
-                    name=function.name,
+                    name=_written_name(words.get("name")) or function.name,
                     states=_written_names(words.get("states")),
                     parameters=_written_names(words["parameters"]) if "parameters" in words else (),
                     observables=_written_keys(words.get("observables")),
                 )
+
+
+def _written_name(node: ast.expr | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _written_names(node: ast.expr | None) -> tuple[str, ...] | None:
@@ -89,15 +98,23 @@ def choose(path: Path, name: str | None, known: list[str]) -> str:
 
 def load(path: Path, name: str | None = None) -> Model:
     """Run a Python file and return its model: the user's own code, with the user's rights."""
-    spec = importlib.util.spec_from_file_location(f"hpcfit_model_{path.stem}", path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if path.suffix != ".py" or not path.is_file():
         raise InputError(f"{path}: not a Python file; it must exist and end in .py")
-    module = importlib.util.module_from_spec(spec)
+    written = [declaration.name for declaration in declarations(path)]
+    found = {value.name: value for value in _run(path).values() if isinstance(value, Model)}
+    own = [key for key in found if key in written]  # imported models are not what a file is about
+    return found[choose(path, name, own if own and name is None else list(found))]
+
+
+def _run(path: Path) -> dict[str, Any]:
+    """What a file defines; compiled afresh, as Python's cache overlooks edits within one second."""
+    module = ModuleType(f"hpcfit_model_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
     try:
-        spec.loader.exec_module(module)
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except Exception as error:
-        raise InputError(f"{path}: running it failed: {type(error).__name__}: {error}") from error
-    found = {value.name: value for value in vars(module).values() if isinstance(value, Model)}
-    return found[choose(path, name, list(found))]
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{path}: running it failed; {type(error).__name__}: {error}") from error
+    return vars(module)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hpcfit.models import math
-from hpcfit.models.define import Example, Model, Trace
+from hpcfit.models.define import KINDS, Example, Model, Trace
 from hpcfit.models.functions import FUNCTIONS
 from hpcfit.models.graph import Graph, Symbol
 from hpcfit.models.names import checked_names, nearest
@@ -46,14 +46,24 @@ def parse(source: str, names: Mapping[str, Symbol], graph: Graph) -> Symbol:
         tree = ast.parse(source.strip(), mode="eval").body
     except SyntaxError as error:
         position = f" at character {error.offset}" if error.offset else ""
-        raise InputError(f"'{_shorten(source)}' is not an expression: {error.msg}{position}") from None
-    except (ValueError, MemoryError, RecursionError) as error:
+        raise InputError(f"'{_shorten(source)}' is not an expression{position}; {error.msg}") from None
+    except (MemoryError, RecursionError):
+        raise InputError(f"'{_shorten(source)}' is too long or nested too deep; split it") from None
+    except ValueError as error:
         raise InputError(f"'{_shorten(source)}' is not an expression: {error}") from None
     return _build(tree, names, graph, 0)
 
 
 def _shorten(source: str) -> str:
-    return source if len(source) <= 60 else source[:57] + "..."
+    printable = source.encode("utf-8", "backslashreplace").decode("utf-8")
+    return printable if len(printable) <= 60 else printable[:57] + "..."
+
+
+def _written(node: ast.expr) -> str:
+    try:
+        return _shorten(ast.unparse(node))
+    except (RecursionError, ValueError):  # nested deep, or a number with thousands of digits
+        return "..."
 
 
 def _build(node: ast.expr, names: Mapping[str, Symbol], graph: Graph, depth: int) -> Symbol:
@@ -68,7 +78,7 @@ def _build(node: ast.expr, names: Mapping[str, Symbol], graph: Graph, depth: int
             raise InputError(f"{node.value!r} is not a number")
         case ast.Constant(value=int() | float() as value):
             if not abs(value) <= LARGEST_NUMBER:
-                raise InputError(f"the number {str(value)[:40]} is too large")
+                raise InputError(f"the number {_written(node)} is larger than {LARGEST_NUMBER:g}")
             return graph.symbol(float(value))
         case ast.Name(id=name):
             if name in names:
@@ -80,8 +90,8 @@ def _build(node: ast.expr, names: Mapping[str, Symbol], graph: Graph, depth: int
             return -build(operand)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return build(operand)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
-            return graph.apply(_BINARY[type(sign)], build(left), build(right))
+        case ast.BinOp(op=sign) if type(sign) in _BINARY:
+            return _chain(node, build, graph)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             return _call(name, arguments, build, graph)
         case ast.Compare(left=left, ops=[comparison], comparators=[right]) if (
@@ -89,17 +99,34 @@ def _build(node: ast.expr, names: Mapping[str, Symbol], graph: Graph, depth: int
         ):
             return _COMPARISONS[type(comparison)](build(left), build(right))
     raise InputError(
-        f"'{_shorten(ast.unparse(node))}' is not allowed in an expression; "
+        f"'{_written(node)}' is not allowed in an expression; "
         "use numbers, names, + - * / **, comparisons inside where(), and functions"
     )
 
 
-def _call(name: str, arguments: Sequence[ast.expr], build: Any, graph: Graph) -> Symbol:
+def _chain(node: ast.expr, build: Callable[[ast.expr], Symbol], graph: Graph) -> Symbol:
+    """Operations from left to right: a sum of many terms is long, but not deep."""
+    waiting: list[tuple[str, ast.expr]] = []
+    while isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        waiting.append((_BINARY[type(node.op)], node.right))
+        node = node.left
+    value = build(node)
+    for operation, right in reversed(waiting):
+        value = graph.apply(operation, value, build(right))
+    return value
+
+
+def _call(
+    name: str, arguments: Sequence[ast.expr], build: Callable[[ast.expr], Symbol], graph: Graph
+) -> Symbol:
     if name not in _FUNCTION_NAMES:
         raise InputError(f"unknown function '{name}'; {nearest(name, _FUNCTION_NAMES)}")
     arity = FUNCTIONS[name].arity
     if len(arguments) != arity:
-        raise InputError(f"{name}() takes {arity} argument{'s' * (arity != 1)}, {len(arguments)} given")
+        shown = ", ".join("xyz"[:arity])
+        raise InputError(
+            f"{name}() takes {arity} argument{'s' * (arity != 1)}, {len(arguments)} given; write {name}({shown})"
+        )
     return graph.apply(name, *(build(argument) for argument in arguments))
 
 
@@ -108,7 +135,10 @@ def number(value: float | str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise InputError(f"{value!r} is not a number")
     if isinstance(value, int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise InputError(f"a number is larger than {LARGEST_NUMBER:g}") from None
     graph = Graph()
     constant = parse(value, {"pi": graph.symbol(math.pi)}, graph).constant
     if constant is None:
@@ -132,6 +162,8 @@ def model_from_strings(
     state_names, parameter_names = checked_names(
         name, states, parameters, tuple(observables or {}), units or {}
     )
+    if kind not in KINDS:
+        raise InputError(f"{name}: kind '{kind}' is unknown; {nearest(kind, KINDS)}")
     for key in equations:
         if key not in state_names:
             raise InputError(f"{name}: equation for '{key}', which is no state; {nearest(key, state_names)}")

@@ -24,7 +24,7 @@ def find(name: str, size: int | None = None) -> Model:
     if name in _SIZED:
         factory, smallest, usual = _SIZED[name]
         if size is not None and not smallest <= size <= LARGEST_SIZE:
-            raise InputError(f"{name}: size {size} is outside {smallest}..{LARGEST_SIZE}")
+            raise InputError(f"{name}: size {size} is outside {smallest}..{LARGEST_SIZE}; usual: {usual}")
         return factory(usual if size is None else size)
     if name not in _FIXED:
         raise InputError(f"no model '{name}' in the catalogue; {nearest(name, NAMES)}")

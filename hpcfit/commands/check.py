@@ -1,0 +1,47 @@
+"""hpcfit check JOB.toml: every mistake at once; nothing is written and no user code is run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from hpcfit.commands.loading import load
+from hpcfit.commands.verb import new_verb
+from hpcfit.jobfile.schema import RUNNABLE
+from hpcfit.records import InputError, Mistake
+
+
+def add(verbs: Any) -> None:
+    parser = new_verb(verbs, "check", "find every mistake in job files", "hpcfit check jobs/*.toml")
+    parser.add_argument("jobs", type=Path, nargs="+", metavar="JOB", help="job files (.toml)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the jobs"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    mistakes: list[Mistake] = []
+    for job in arguments.jobs:
+        try:
+            print(_line(job, arguments.set))
+        except InputError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise InputError(mistakes)
+    return 0
+
+
+def _line(path: Path, overrides: list[str]) -> str:
+    inputs = load(path, overrides)
+    job = inputs.job
+    times = (
+        ""
+        if inputs.times is None
+        else f", {len(inputs.times)} times {inputs.times[0]:g}..{inputs.times[-1]:g}"
+    )
+    file = job["model"]["file"]
+    not_run = f" ({file} was read, not run)" if file else ""
+    later = "" if job.kind in RUNNABLE else f"; this version cannot run kind '{job.kind}'"
+    return f"{path}: ok: {job.kind} {job.names.name}{times}{not_run}{later}"

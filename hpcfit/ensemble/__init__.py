@@ -1,0 +1,1 @@
+"""Many realisations of one problem."""

@@ -1,0 +1,94 @@
+"""h5py, serial or parallel, and the small conventions of all hpcfit files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hpcfit.records import InputError
+
+FORMAT = "hpcfit-result"
+FORMAT_VERSION = 1
+_PARALLEL_SWITCHES = ("H5PY_ALWAYS_USE_MPI", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
+
+
+def serial_h5py() -> Any:
+    """h5py in its serial build where there is a choice: Debian's picks MPI by these variables."""
+    hidden = {name: os.environ.pop(name) for name in _PARALLEL_SWITCHES if name in os.environ}
+    try:
+        import h5py
+    finally:
+        os.environ.update(hidden)
+    return h5py
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Any]:
+    """An open result file; anything that is not one is an InputError that says what it is."""
+    h5py = serial_h5py()
+    if not Path(path).exists():
+        raise InputError(f"{path}: no such file; give the .h5 file that `hpcfit run` wrote")
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder; give the .h5 file that `hpcfit run` wrote")
+    try:
+        file = h5py.File(path, "r")
+    except BlockingIOError:
+        raise InputError(
+            f"{path}: another process is writing this file; wait until it has finished"
+        ) from None
+    except OSError as error:
+        broken = "signature" in str(error) or "truncated" in str(error)
+        reason = "not an HDF5 file, or cut off" if broken else str(error)
+        raise InputError(f"{path}: {reason}; give the .h5 file that `hpcfit run` wrote") from None
+    with file:
+        if file.attrs.get("format") != FORMAT:
+            raise InputError(f"{path}: an HDF5 file, but not a result of hpcfit; it has no attribute format")
+        if int(file.attrs["format_version"]) > FORMAT_VERSION:
+            version = file.attrs["format_version"]
+            raise InputError(f"{path}: format version {version} is newer than this hpcfit; upgrade hpcfit")
+        try:
+            yield file
+        except KeyError as error:
+            raise InputError(
+                f"{path}: damaged result, a part is missing ({error}); run the job again"
+            ) from None
+
+
+def put(
+    group: Any,
+    name: str,
+    values: Any,
+    *,
+    dims: Sequence[str] = (),
+    names: Sequence[str] = (),
+    units: str | Sequence[str] = "",
+    note: str = "",
+) -> None:
+    """A dataset with what a reader wants to know: axes, names of the columns, units."""
+    array = np.asarray(values)
+    large = array.size > 1024
+    dataset = group.create_dataset(
+        name, data=array, **({"compression": "gzip", "shuffle": True} if large else {})
+    )
+    for axis, label in enumerate(dims):
+        dataset.dims[axis].label = label
+    if names:
+        dataset.attrs["names"] = list(names)
+    if units:
+        dataset.attrs["units"] = units if isinstance(units, str) else list(units)
+    if note:
+        dataset.attrs["note"] = note
+
+
+def names_of(dataset: Any) -> tuple[str, ...]:
+    return tuple(str(name) for name in dataset.attrs.get("names", ()))
+
+
+def put_attributes(group: Any, values: Mapping[str, Any]) -> None:
+    for key, value in values.items():
+        group.attrs[key] = value if value is not None else ""

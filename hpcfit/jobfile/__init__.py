@@ -1,0 +1,1 @@
+"""Job files: what may stand in them, and every mistake at once."""

@@ -1,0 +1,247 @@
+"""Check a document against the schema and the model's names; find every mistake, not only the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hpcfit.jobfile.read import Document
+from hpcfit.jobfile.schema import ALLOWED_TABLES, KINDS, REQUIRED_TABLES, SCHEMA, Key
+from hpcfit.jobfile.values import split_remedy
+from hpcfit.models import catalogue
+from hpcfit.models.define import Model
+from hpcfit.models.names import nearest
+from hpcfit.models.pythonfile import choose, declarations
+from hpcfit.models.strings import model_from_strings
+from hpcfit.records import InputError, Mistake, Noise
+
+Tables = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class ModelNames:
+    """The names a job may use; None where only running the user's Python file would tell."""
+
+    name: str
+    states: tuple[str, ...] | None
+    parameters: tuple[str, ...] | None
+    quantities: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job without mistakes: every key read, defaults filled in. The key '' holds the top level."""
+
+    document: Document
+    kind: str
+    seed: int
+    tables: Tables
+    names: ModelNames
+    model: Model | None  # None: in a Python file, which has not been run
+
+    def __getitem__(self, table: str) -> Mapping[str, Any]:
+        return self.tables.get(table, {})
+
+    def path(self, name: str) -> Path:
+        """A path as the job means it: relative to the job file."""
+        return self.document.path.parent / name
+
+
+class Checker:
+    """Collects mistakes of one document."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.mistakes: list[Mistake] = []
+
+    def wrong(self, key: str, problem: str, remedy: str = "", value: Any = None) -> None:
+        self.mistakes.append(Mistake(self.document.place(key), problem, remedy, key, value))
+
+    def is_wrong(self, key: str) -> bool:
+        """True if this key, or one inside it, has a mistake already."""
+        return any(mistake.key == key or mistake.key.startswith(f"{key}.") for mistake in self.mistakes)
+
+    def read_key(self, full: str, key: Key, value: Any) -> Any:
+        try:
+            return key.read(value)
+        except InputError as error:
+            for mistake in error.mistakes:
+                problem, remedy = split_remedy(mistake.problem)
+                name = f"{full}.{mistake.key}" if mistake.key else full
+                shown = mistake.value if mistake.key else value
+                self.wrong(name, problem, mistake.remedy or remedy or f"expected: {key.meaning}", shown)
+            return key.default
+
+    def read_table(self, table: str, given: Any) -> dict[str, Any]:
+        keys = SCHEMA[table]
+        if not isinstance(given, dict):
+            self.wrong(table, "must be a table", f"write [{table}] and its keys below it", given)
+            given = {}
+        free = keys.get("*")
+        result = {name: key.default for name, key in keys.items() if name != "*"}
+        for name, value in given.items():
+            full = f"{table}.{name}" if table else name
+            if name in keys or free:
+                result[name] = self.read_key(full, keys.get(name) or free, value)  # type: ignore[arg-type]
+            else:
+                elsewhere = [other for other, others in SCHEMA.items() if other != table and name in others]
+                remedy = (
+                    f"it belongs to [{elsewhere[0]}]" if elsewhere and elsewhere[0] else nearest(name, keys)
+                )
+                self.wrong(full, "unknown key", remedy, value if not isinstance(value, dict) else None)
+        for name, key in keys.items():
+            if key.required and name not in given:
+                self.wrong(f"{table}.{name}" if table else name, "is missing", key.meaning)
+        return result
+
+    def read_tables(self) -> tuple[str, dict[str, dict[str, Any]]]:
+        given = self.document.values
+        top = {key: value for key, value in given.items() if key not in SCHEMA or key == ""}
+        stray = [key for key, value in top.items() if isinstance(value, dict)]
+        for key in stray:
+            self.wrong(key, "unknown table", nearest(key, [name for name in SCHEMA if name]))
+            del top[key]
+        tables = {"": self.read_table("", top)}
+        kind = tables[""]["kind"] if tables[""]["kind"] in KINDS else "simulate"
+        known_kind = tables[""]["kind"] in KINDS
+        for table in (name for name in SCHEMA if name):
+            if table in given and known_kind and table not in ALLOWED_TABLES[kind]:
+                self.wrong(table, f"this table has no meaning in a job of kind '{kind}'", "remove it")
+            elif table in given:
+                tables[table] = self.read_table(table, given[table])
+            elif table in REQUIRED_TABLES[kind] and known_kind:
+                self.wrong(table, "this table is missing", f"a job of kind '{kind}' needs [{table}]")
+            elif not any(key.required for key in SCHEMA[table].values()):
+                tables[table] = self.read_table(table, {})
+        return kind, tables
+
+
+def check(document: Document) -> tuple[Job | None, list[Mistake]]:
+    """The job that a document means, or all of its mistakes; no user code is run."""
+    checker = Checker(document)
+    kind, tables = checker.read_tables()
+    model, names = _model(checker, tables.get("model", {}), document.path.parent)
+    if names:
+        _check_names(checker, tables, names)
+    if kind == "simulate" and "truth" in document.values:
+        _check_one_time_grid(checker, document.values)
+    _check_map_times(checker, tables, model)
+    if checker.mistakes or names is None:
+        return None, sorted(checker.mistakes, key=lambda mistake: document.line(mistake.key))
+    return Job(document, kind, tables[""]["seed"], tables, names, model), []
+
+
+def _model(
+    checker: Checker, table: Mapping[str, Any], folder: Path
+) -> tuple[Model | None, ModelNames | None]:
+    """The model, as far as it is known without running user code."""
+    ways = [way for way in ("name", "equations", "file") if table.get(way)]
+    if "model" not in checker.document.values:
+        return None, None
+    if not ways or ("equations" in ways and len(ways) > 1 and "file" in ways):
+        checker.wrong(
+            "model", "give a model in one way", "name = (catalogue), or states and equations, or file ="
+        )
+        return None, None
+    try:
+        if "file" in ways:
+            return None, _declared(folder / table["file"], table.get("name"))
+        model = _inline(table) if "equations" in ways else catalogue.find(table["name"], table.get("size"))
+        for way in ("states", "parameters", "observables", "invariant", "units"):
+            if "equations" not in ways and table.get(way):
+                checker.wrong(f"model.{way}", "belongs to an inline model", "remove it, or give equations")
+        return model, ModelNames(model.name, model.states, model.parameters, model.quantities)
+    except InputError as error:
+        key = "model.file" if "file" in ways else "model.equations" if "equations" in ways else "model.name"
+        problem, remedy = split_remedy(str(error))
+        checker.wrong(key, problem, remedy, None if key == "model.equations" else table[key.split(".")[1]])
+        return None, None
+
+
+def _inline(table: Mapping[str, Any]) -> Model:
+    if not table.get("states"):
+        raise InputError('equations without states; name them as in states = ["x", "y"]')
+    return model_from_strings(
+        table.get("name") or "model",
+        states=table["states"],
+        parameters=table["parameters"] or (),
+        equations=table["equations"],
+        kind=table["kind"],
+        observables=table["observables"],
+        invariant=table["invariant"],
+        units=table["units"],
+    )
+
+
+def _declared(path: Path, name: str | None) -> ModelNames:
+    found = {declaration.name: declaration for declaration in declarations(path)}
+    declaration = found[choose(path, name, list(found))]
+    both = declaration.states is not None and declaration.observables is not None
+    quantities = (*(declaration.states or ()), *(declaration.observables or ())) if both else None
+    return ModelNames(declaration.name, declaration.states, declaration.parameters, quantities)
+
+
+def _check_names(checker: Checker, tables: Tables, names: ModelNames) -> None:
+    """Every name in the job is one of the model's; what must be complete is complete."""
+    truth = tables.get("truth", {})
+    given = checker.document.values
+    if "truth" in given:
+        _check_values(checker, "truth.start", truth.get("start") or {}, names.states, "state")
+        _check_values(
+            checker, "truth.parameters", truth.get("parameters") or {}, names.parameters, "parameter"
+        )
+    observed = tables.get("simulate", {}).get("observe") or names.states
+    noise = truth.get("noise")
+    if isinstance(noise, Noise):
+        for size in ("sd", "fraction", "proportional"):
+            if isinstance(getattr(noise, size), Mapping):
+                _check_known(
+                    checker, f"truth.noise.{size}", getattr(noise, size), observed, "observed quantity"
+                )
+    for key in ("simulate.observe", "fit.observe", "data.columns", "data.sigma"):
+        table, name = key.split(".")
+        value = tables.get(table, {}).get(name)
+        if isinstance(value, Mapping | tuple):
+            _check_known(checker, key, value, names.quantities, "state or observable")
+    if "guess" in given:
+        _check_known(checker, "guess", tables.get("guess", {}), names.parameters, "parameter")
+
+
+def _check_known(
+    checker: Checker, key: str, given: Iterable[str], known: tuple[str, ...] | None, what: str
+) -> None:
+    for name in given:
+        if known is not None and name not in known and not checker.is_wrong(key):
+            checker.wrong(key, f"there is no {what} '{name}'", nearest(name, known))
+
+
+def _check_values(
+    checker: Checker, key: str, given: Mapping[str, float], known: tuple[str, ...] | None, what: str
+) -> None:
+    if checker.is_wrong(key):
+        return
+    _check_known(checker, key, given, known, what)
+    missing = [name for name in known or () if name not in given]
+    if missing:
+        checker.wrong(key, f"no value for the {what} {', '.join(missing[:8])}", "give a value to each")
+
+
+def _check_one_time_grid(checker: Checker, given: Mapping[str, Any]) -> None:
+    timed = isinstance(given["truth"], dict) and "times" in given["truth"]
+    if not timed and "data" not in given:
+        checker.wrong("truth.times", "is missing", "as in times = {start = 0.0, spacing = 0.1, count = 100}")
+    if timed and "data" in given:
+        checker.wrong("truth.times", "the times come from [data]", "remove truth.times, or the table [data]")
+
+
+def _check_map_times(checker: Checker, tables: Tables, model: Model | None) -> None:
+    grid = tables.get("truth", {}).get("times") or {}
+    if model is None or model.kind != "map" or "file" in grid:
+        return
+    numbers = grid.get("list") or [grid.get("start", 0.0), grid.get("spacing", 1.0)]
+    if "end" in grid or any(value != round(value) for value in numbers):
+        checker.wrong(
+            "truth.times", f"{model.name} is a map", "use whole times: {start = 0, spacing = 1, count = ...}"
+        )

@@ -1,0 +1,104 @@
+"""From the text of a job file to a document, with the lines on which its keys stand."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hpcfit.records import InputError, Mistake
+
+LARGEST_JOB = 1_000_000  # bytes
+
+
+@dataclass(frozen=True)
+class Document:
+    """A job file as it stands on disk, and the values in it after --set."""
+
+    path: Path
+    text: str
+    values: dict[str, Any]
+    overrides: tuple[str, ...]
+
+    def line(self, key: str) -> int:
+        """The line of a key such as 'truth.noise.sd', or of the nearest key above it; 0 if nowhere."""
+        parts = key.split(".")
+        while parts:
+            if line := _line_of(self.text, parts):
+                return line
+            parts.pop()
+        return 0
+
+    def place(self, key: str) -> str:
+        """file:line of a key, or the option that set it."""
+        if any(override.split("=")[0].strip() == key for override in self.overrides):
+            return "--set"
+        line = self.line(key)
+        return f"{self.path}:{line}" if line else str(self.path)
+
+
+def read_document(path: Path, overrides: Sequence[str] = ()) -> Document:
+    """Read a TOML job file and apply `table.key=value` overrides."""
+    try:
+        if path.stat().st_size > LARGEST_JOB:
+            raise InputError(Mistake(str(path), "larger than 1 MB", "give a job file in TOML"))
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(Mistake(str(path), "no such file", "give the path of a job file (.toml)")) from None
+    except IsADirectoryError:
+        raise InputError(Mistake(str(path), "is a folder", "give the path of a job file (.toml)")) from None
+    except UnicodeDecodeError:
+        raise InputError(Mistake(str(path), "not UTF-8 text", "give a job file in TOML")) from None
+    except OSError as error:
+        raise InputError(
+            Mistake(str(path), f"cannot be read: {error.strerror}", "check its permissions")
+        ) from None
+    try:
+        values = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(
+            Mistake(str(path), f"not valid TOML: {error}", "texts need quotes, tables [brackets]")
+        ) from None
+    for override in overrides:
+        _apply(values, override)
+    return Document(path, text, values, tuple(overrides))
+
+
+def _apply(values: dict[str, Any], override: str) -> None:
+    """Set one value: the right-hand side is TOML, or else a text."""
+    key, equals, source = override.partition("=")
+    parts = [part.strip() for part in key.split(".")]
+    if not equals or not all(parts):
+        raise InputError(
+            Mistake("--set", f"'{override}' is not KEY=VALUE", "as in --set simulate.tolerance=1e-10")
+        )
+    try:
+        value = tomllib.loads(f"value = {source}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = source
+    table = values
+    for part in parts[:-1]:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise InputError(
+                Mistake("--set", f"'{part}' in '{key}' is a value, not a table", "shorten the key")
+            )
+    table[parts[-1]] = value
+
+
+def _line_of(text: str, parts: list[str]) -> int:
+    """The line of [table] or key; 0 if it does not stand at the beginning of a line."""
+    table: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line):
+            table = header[1].split(".")
+            if table == parts:
+                return number
+            continue
+        assignment = re.match(r"\s*([\w.-]+)\s*=", line)
+        if assignment and table + assignment[1].split(".") == parts:
+            return number
+    return 0

@@ -1,0 +1,132 @@
+"""All tables and keys of a job file, with their readers, defaults and meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hpcfit.flow.propagate import LARGEST_TOLERANCE, METHODS, SMALLEST_TOLERANCE
+from hpcfit.jobfile import values
+from hpcfit.jobfile.values import Reader
+
+KINDS = ("simulate", "fit", "lyapunov", "ensemble")
+RUNNABLE = ("simulate",)  # the others can be checked; their studies come
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key: how it is read, what it means, and what holds when it is absent."""
+
+    read: Reader
+    meaning: str
+    default: Any = None
+    required: bool = False
+
+
+_EXPRESSIONS = values.table_of(values.text)
+_NUMBERS = values.table_of(values.number)
+_TOLERANCE = values.between(SMALLEST_TOLERANCE, LARGEST_TOLERANCE)
+
+SCHEMA: dict[str, dict[str, Key]] = {
+    "": {
+        "kind": Key(values.choice(*KINDS), f"what to do: {', '.join(KINDS)}", required=True),
+        "seed": Key(values.whole(0, 2**63 - 1), "of all random numbers", 0),
+    },
+    "model": {
+        "name": Key(values.text, "of a catalogue model, or of a model in `file`"),
+        "size": Key(values.whole(1, 10_000), "number of states of a model that comes in any size"),
+        "file": Key(values.text, "a Python file with @model functions; it is run"),
+        "kind": Key(values.choice("flow", "map"), "differential equation or map", "flow"),
+        "states": Key(values.names, "names of the states of an inline model"),
+        "parameters": Key(values.names, "names of the parameters of an inline model", ()),
+        "equations": Key(_EXPRESSIONS, 'right-hand sides, as in {x = "sigma*(y - x)", ...}'),
+        "observables": Key(_EXPRESSIONS, "further quantities that can be observed", {}),
+        "invariant": Key(values.text, "an expression that stays constant along a path"),
+        "units": Key(_EXPRESSIONS, 'of states, parameters, observables and t, as in {phi = "rad"}', {}),
+    },
+    "truth": {
+        "start": Key(_NUMBERS, 'states at the first time; numbers or "sqrt(0.1275)"', required=True),
+        "parameters": Key(_NUMBERS, "values of all parameters", {}),
+        "times": Key(values.times, "{start, spacing, count}, {start, end, count}, a list, or {file, column}"),
+        "noise": Key(
+            values.noise, "{sd | fraction | proportional, beyond_3_sigma = keep | redraw | discard}"
+        ),
+    },
+    "data": {
+        "file": Key(values.text, "a CSV file (also .gz), relative to the job file", required=True),
+        "time": Key(values.text, "the column of times", "t"),
+        "columns": Key(
+            values.table_of(values.text), "{quantity = column}; absent: columns named like it", {}
+        ),
+        "sigma": Key(values.one_or_table(values.positive), "standard deviation: one number, or by quantity"),
+    },
+    "simulate": {
+        "observe": Key(values.names, "states and observables that are recorded; absent: all states"),
+        "sensitivities": Key(values.boolean, "also derivatives by start and parameters", False),
+        "tolerance": Key(_TOLERANCE, "relative local error", 1e-12),
+        "method": Key(values.choice(*METHODS), "integrator", METHODS[0]),
+        "max_steps": Key(values.whole(1, 10**12), "steps before the path is given up", 1_000_000),
+    },
+    "guess": {"*": Key(values.number, "a parameter: where the fit begins")},
+    "fit": {
+        "observe": Key(values.names, "states and observables that are fitted"),
+        "nodes": Key(values.choice("data"), "where the shooting intervals begin", "data"),
+        "tolerance": Key(_TOLERANCE, "scaled increment at which the iteration ends", 1e-10),
+        "solver": Key(values.choice("dense", "petsc"), "of the condensed system; absent: by size"),
+    },
+    "lyapunov": {
+        "duration": Key(values.positive, "time units per trajectory", required=True),
+        "trajectories": Key(values.whole(1, 10**6), "how many", 1),
+    },
+    "ensemble": {
+        "of": Key(values.choice("fit", "lyapunov"), "what each member does", required=True),
+        "members": Key(values.whole(1, 10**9), "how many", required=True),
+    },
+    "cluster": {
+        "partition": Key(values.text, "SLURM partition"),
+        "account": Key(values.text, "SLURM account"),
+        "time": Key(values.text, "limit per task, as in 01:00:00"),
+        "memory": Key(values.text, "per rank, as in 2G"),
+        "ranks": Key(values.whole(1, 10**6), "MPI ranks per task"),
+    },
+}
+
+REQUIRED_TABLES = {
+    "simulate": ("model", "truth"),
+    "fit": ("model", "guess"),
+    "lyapunov": ("model", "truth", "lyapunov"),
+    "ensemble": ("model", "ensemble"),
+}
+ALLOWED_TABLES = {
+    "simulate": ("model", "truth", "data", "simulate", "cluster"),
+    "fit": ("model", "truth", "data", "guess", "fit", "cluster"),
+    "lyapunov": ("model", "truth", "lyapunov", "cluster"),
+    "ensemble": ("model", "truth", "data", "guess", "fit", "lyapunov", "ensemble", "cluster"),
+}
+
+
+def reference() -> str:
+    """The schema as a table in Markdown, for the README."""
+    lines = ["| key | meaning | default |", "|---|---|---|"]
+    for table, keys in SCHEMA.items():
+        for name, key in keys.items():
+            full = f"{table}.{name}" if table else name
+            shown = (
+                "required"
+                if key.required
+                else ""
+                if key.default in (None, (), {})
+                else f"`{_toml(key.default)}`"
+            )
+            lines.append(f"| `{full}` | {key.meaning.replace('|', chr(92) + '|')} | {shown} |")
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f'"{value}"'
+        if isinstance(value, str)
+        else f"{value}"
+    )

@@ -1,0 +1,190 @@
+"""Readers of single values: each returns the value in its normal form or raises what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hpcfit.ensemble.noise import BEYOND_3_SIGMA
+from hpcfit.models.names import nearest
+from hpcfit.models.strings import number as constant
+from hpcfit.records import InputError, Mistake, Noise
+
+Reader = Callable[[Any], Any]
+LONGEST_GRID = 100_000_000  # times
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InputError("must be a text in quotes")
+    return value
+
+
+def boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InputError("must be true or false, without quotes")
+    return value
+
+
+def whole(smallest: int, largest: int) -> Reader:
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InputError("must be a whole number")
+        if not smallest <= value <= largest:
+            raise InputError(f"must lie between {smallest} and {largest}")
+        return value
+
+    return read
+
+
+def number(value: Any) -> float:
+    """A finite number, or a constant expression in quotes such as "sqrt(0.1275)"."""
+    result = constant(value)
+    if not math.isfinite(result):
+        raise InputError("must be finite")
+    return result
+
+
+def positive(value: Any) -> float:
+    result = number(value)
+    if result <= 0.0:
+        raise InputError("must be positive")
+    return result
+
+
+def not_negative(value: Any) -> float:
+    result = number(value)
+    if result < 0.0:
+        raise InputError("must not be negative")
+    return result
+
+
+def between(smallest: float, largest: float) -> Reader:
+    def read(value: Any) -> float:
+        result = number(value)
+        if not smallest <= result <= largest:
+            raise InputError(f"must lie between {smallest:g} and {largest:g}")
+        return result
+
+    return read
+
+
+def choice(*options: str) -> Reader:
+    def read(value: Any) -> str:
+        if value not in options:
+            raise InputError(f"is not one of {', '.join(options)}; {nearest(str(value), options)}")
+        return str(value)
+
+    return read
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """["x", "y"] or "x y"."""
+    parts = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(parts, list) or not parts or not all(isinstance(part, str) for part in parts):
+        raise InputError('must be a list of names, as in ["x", "y"]')
+    for i, part in enumerate(parts):
+        if part in parts[:i]:
+            raise InputError(f"names '{part}' twice; remove one")
+    return tuple(parts)
+
+
+def table_of(reader: Reader) -> Reader:
+    """A table whose values all go through the same reader."""
+
+    def read(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise InputError("must be a table, as in {x = 1.0, y = 2.0}")
+        return _each(value, dict.fromkeys(value, reader))
+
+    return read
+
+
+def one_or_table(reader: Reader) -> Reader:
+    """One value for all names, or a table by name."""
+    return lambda value: table_of(reader)(value) if isinstance(value, dict) else reader(value)
+
+
+def fields(required: Mapping[str, Reader], optional: Mapping[str, Reader] | None = None) -> Reader:
+    """A small table with known keys."""
+    known = {**required, **(optional or {})}
+
+    def read(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise InputError(f"must be a table with {', '.join(known)}")
+        for key in value:
+            if key not in known:
+                raise InputError(Mistake("", "unknown key", nearest(key, known), key, value[key]))
+        for key in required:
+            if key not in value:
+                raise InputError(f"lacks {key}; give {', '.join(required)}")
+        return _each(value, known)
+
+    return read
+
+
+def _each(value: Mapping[str, Any], readers: Mapping[str, Reader]) -> dict[str, Any]:
+    """Every entry through its reader; mistakes carry the name of their entry."""
+    result = {}
+    mistakes = []
+    for key, entry in value.items():
+        try:
+            result[key] = readers[key](entry)
+        except InputError as error:
+            mistakes.append(Mistake("", *split_remedy(str(error)), key, entry))
+    if mistakes:
+        raise InputError(mistakes)
+    return result
+
+
+def split_remedy(message: str) -> tuple[str, str]:
+    """'problem; remedy' as two texts."""
+    problem, _, remedy = message.partition("; ")
+    return problem, remedy
+
+
+_count = whole(1, LONGEST_GRID)
+_grid_by_spacing = fields({"spacing": positive, "count": _count}, {"start": number})
+_grid_by_end = fields({"end": number, "count": whole(2, LONGEST_GRID)}, {"start": number})
+_grid_from_file = fields({"file": text}, {"column": text})
+
+
+def times(value: Any) -> dict[str, Any]:
+    """A list of times; {start, spacing, count}; {start, end, count}; or {file, column}."""
+    if isinstance(value, list):
+        if not value:
+            raise InputError("is empty; give at least the start time")
+        grid = [number(entry) for entry in value]
+        for k in range(1, len(grid)):
+            if grid[k] <= grid[k - 1]:
+                raise InputError(f"must increase: {grid[k]:g} comes after {grid[k - 1]:g}")
+        return {"list": grid}
+    if isinstance(value, dict) and "file" in value:
+        return {"column": "t"} | _grid_from_file(value)
+    if isinstance(value, dict) and "end" in value:
+        grid_by_end = {"start": 0.0} | _grid_by_end(value)
+        if grid_by_end["end"] <= grid_by_end["start"]:
+            raise InputError(f"ends at {grid_by_end['end']:g}, not after its start {grid_by_end['start']:g}")
+        return grid_by_end
+    return {"start": 0.0} | _grid_by_spacing(value)
+
+
+_NOISE_SIZES = ("sd", "fraction", "proportional")
+_noise_fields = fields(
+    {},
+    {
+        **{name: one_or_table(not_negative) for name in _NOISE_SIZES},
+        "beyond_3_sigma": choice(*BEYOND_3_SIGMA),
+    },
+)
+
+
+def noise(value: Any) -> Noise:
+    """{sd | fraction | proportional = size, beyond_3_sigma = keep | redraw | discard}."""
+    given = _noise_fields(value)
+    sizes = [name for name in _NOISE_SIZES if name in given]
+    if len(sizes) != 1:
+        shown = " and ".join(sizes) if sizes else "none"
+        raise InputError(f"needs exactly one of sd, fraction, proportional; {shown} given")
+    return Noise(**given)

@@ -1,0 +1,1 @@
+"""From a model to machine code: the only room with a compiler and its cache."""

@@ -1,0 +1,1 @@
+"""Ranks and what they say to each other: the only room that knows mpi4py."""

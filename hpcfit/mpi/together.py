@@ -1,0 +1,55 @@
+"""Doing something on one rank or on all, such that an error anywhere is the same error everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def on_root(comm: Any, action: Callable[[], T]) -> T:
+    """Run `action` on rank 0 and give its result, or raise its error, on all ranks."""
+    result: Any = None
+    error: Exception | None = None
+    if comm.rank == 0:
+        try:
+            result = action()
+        except Exception as raised:
+            error = raised
+    result, error = comm.bcast((result, error))
+    if error is not None:
+        raise agreed(error)
+    return result
+
+
+def everywhere(comm: Any, action: Callable[[], T]) -> T:
+    """Run `action` on all ranks; if it fails on any, the error of the lowest such rank is raised on all."""
+    result: Any = None
+    error: Exception | None = None
+    try:
+        result = action()
+    except Exception as raised:
+        error = raised
+    first = next((each for each in comm.allgather(error) if each is not None), None)
+    if first is not None:
+        raise agreed(first)
+    return result
+
+
+def agreed(error: Exception) -> Exception:
+    """Mark an error as known to all ranks: they may end together, no rank has to pull the others down."""
+    error.agreed = True  # type: ignore[attr-defined]
+    return error
+
+
+def is_agreed(comm: Any, error: BaseException) -> bool:
+    """True if all ranks know of this error."""
+    return comm.size == 1 or getattr(error, "agreed", False)
+
+
+def share(comm: Any, count: int) -> range:
+    """This rank's contiguous part of `count` things; sizes differ by at most one."""
+    each, extra = divmod(count, comm.size)
+    first = comm.rank * each + min(comm.rank, extra)
+    return range(first, first + each + (comm.rank < extra))

@@ -1,0 +1,1 @@
+"""What users ask for: plain arguments in, a frozen record out."""

@@ -1,0 +1,127 @@
+"""Simulate: one trajectory, its sensitivities, and what an instrument would have seen of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hpcfit.ensemble.noise import add_noise
+from hpcfit.flow.progress import Watch
+from hpcfit.flow.propagate import propagate
+from hpcfit.models.define import Model
+from hpcfit.models.evaluate import Program
+from hpcfit.models.names import nearest
+from hpcfit.records import Array, InputError, Noise, Outcome, Path, Series
+
+
+def simulate(
+    model: Model,
+    *,
+    start: Mapping[str, float] | Sequence[float],
+    parameters: Mapping[str, float] | Sequence[float],
+    times: Any,
+    sensitivities: bool = False,
+    observe: Sequence[str] | None = None,
+    noise: Noise | None = None,
+    seed: int = 0,
+    member: int = 0,
+    data: Series | None = None,
+    tolerance: float = 1e-12,
+    method: str = "extrapolation",
+    max_steps: int = 1_000_000,
+    watch: Watch | None = None,
+) -> Path:
+    """The path of a model through `times`, which begin at the start (n_times,).
+
+    `observe` names states and observables (default: all states); `noise` makes `path.observed` from
+    them. A path that cannot be continued holds NaN from there on; `path.outcome` and `path.cause` say why.
+    """
+    start_values = in_order(model.name, "start", start, model.states)
+    values = in_order(model.name, "parameters", parameters, model.parameters)
+    grid = np.atleast_1d(np.asarray(times, dtype=float))
+    if grid.ndim != 1:
+        raise InputError(f"{model.name}: times have shape {grid.shape}; give one list of times")
+    lanes = propagate(
+        model,
+        grid,
+        start_values,
+        values,
+        sensitivities=sensitivities,
+        tolerance=tolerance,
+        method=method,
+        max_steps=max_steps,
+        watch=watch,
+    )
+    states = lanes.states[0]
+    exact = _quantities(model, tuple(observe or model.states), grid, states, values)
+    failure = lanes.failures[0] if lanes.failures else None
+    return Path(
+        model=model.name,
+        state_names=model.states,
+        parameter_names=model.parameters,
+        start=start_values,
+        parameters=values,
+        times=grid,
+        states=states,
+        outcome=failure.outcome if failure else Outcome.DONE,
+        cause=f"at t = {failure.time:.15g}: {failure.cause}" if failure else "",
+        by_start=lanes.by_start[0] if lanes.by_start is not None else None,
+        by_parameters=lanes.by_parameters[0] if lanes.by_parameters is not None else None,
+        invariant=_invariant(model, grid, states, values),
+        observed=_observed(model, exact, noise, seed, member) if noise else None,
+        exact=exact,
+        data=data,
+        units=model.units,
+        seed=seed if noise else None,
+        steps=int(lanes.steps[0]),
+    )
+
+
+def in_order(
+    owner: str, what: str, given: Mapping[str, float] | Sequence[float], names: Sequence[str]
+) -> Array:
+    """Values by name, or in the order of the names, as an array."""
+    if not isinstance(given, Mapping):
+        values = np.asarray(given, dtype=float)
+        if values.shape != (len(names),):
+            raise InputError(
+                f"{owner}: {what} has shape {values.shape}; give {len(names)}: {' '.join(names)}"
+            )
+        return values
+    for name in given:
+        if name not in names:
+            raise InputError(f"{owner}: {what} names '{name}'; {nearest(name, names)}")
+    for name in names:
+        if name not in given:
+            raise InputError(f"{owner}: {what} lacks '{name}'; give all of {' '.join(names)}")
+    return np.array([float(given[name]) for name in names])
+
+
+def _quantities(
+    model: Model, names: tuple[str, ...], times: Array, states: Array, parameters: Array
+) -> Series:
+    """States and observables along the path, without noise."""
+    for name in names:
+        if name not in model.quantities:
+            raise InputError(f"{model.name}: cannot observe '{name}'; {nearest(name, model.quantities)}")
+    if model.graph is None:
+        columns = [states[:, model.states.index(name)] for name in names]
+    else:
+        program = Program(model.graph, [model.quantity(name) for name in names])
+        columns = [np.broadcast_to(column, times.shape) for column in program(times, states.T, parameters)]
+    return Series(names, times, np.stack(columns, axis=1))
+
+
+def _invariant(model: Model, times: Array, states: Array, parameters: Array) -> Array | None:
+    if model.graph is None or model.invariant is None:
+        return None
+    (values,) = Program(model.graph, [model.invariant])(times, states.T, parameters)
+    return np.broadcast_to(values, times.shape).copy()
+
+
+def _observed(model: Model, exact: Series, noise: Noise, seed: int, member: int) -> Series:
+    numbers = [model.quantities.index(name) for name in exact.names]
+    values, sigma = add_noise(exact.values, exact.names, numbers, noise, seed, member)
+    return Series(exact.names, exact.times, values, sigma)
