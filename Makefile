@@ -29,11 +29,15 @@ ifneq ($(shell cat .venv/.ready 2>/dev/null),$(CURDIR))
 .PHONY: .venv/.ready
 endif
 
-demo: .venv/.ready  ## fit a small chaotic system; leaves build/demo.h5, .html and .png
+demo: .venv/.ready  ## run jobs/demo.toml, compare its sensitivities with differences, draw it
+	@mkdir -p build
 	$(hpcfit) run jobs/demo.toml -o build/demo.h5 --overwrite
+	$(hpcfit) run jobs/demo.toml -o build/demo-differences.h5 --set simulate.method=extrapolation-differences --overwrite
 	$(hpcfit) show build/demo.h5
-	$(hpcfit) report build/demo.h5 -o build/demo.html
+	$(hpcfit) show build/demo.h5 build/demo-differences.h5
 	$(hpcfit) report build/demo.h5 -o build/demo.png
+	$(hpcfit) report build/demo.h5 -o build/demo.html
+	@echo "open build/demo.html in a browser, or look at build/demo.png"
 
 test: lint  ## lint, then run all tests (ARGS="-k spectrum" goes to pytest)
 	$(python) -m pytest $(ARGS)

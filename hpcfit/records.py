@@ -123,6 +123,7 @@ class Path:
     model: str
     state_names: tuple[str, ...]
     parameter_names: tuple[str, ...]
+    kind: str  # flow | map
     start: Array  # (n,)
     parameters: Array  # (n_p,)
     times: Array  # (n_times,)

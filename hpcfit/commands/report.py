@@ -10,6 +10,7 @@ from typing import Any
 from hpcfit.commands.verb import new_verb
 from hpcfit.files.replacing import replacing
 from hpcfit.files.results import load
+from hpcfit.records import InputError, Mistake
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,11 @@ def add(verbs: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hpcfit.reporting.page import write_report  # loads matplotlib, which other verbs need not wait for
+    try:
+        from hpcfit.reporting.page import write_report  # loads matplotlib, which other verbs need not wait for
+    except ModuleNotFoundError as missing:
+        problem = f"reports need {missing.name}, which is not installed"
+        raise InputError(Mistake("report", problem, "pip install 'hpcfit[report]'")) from None
 
     target = arguments.output or Path(arguments.result.with_suffix(".html").name)
     saved = load(arguments.result)
@@ -38,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
             title=f"{saved.record.model}: {saved.kind}",
             target=part,
             suffix=target.suffix,
+            points=saved.record.kind == "map",
         )
     log.info("%s -> %s", arguments.result, target)
     return 0

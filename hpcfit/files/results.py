@@ -75,6 +75,7 @@ def _put_path(file: Any, path: Path) -> None:
         file,
         {
             "model": path.model,
+            "model_kind": path.kind,
             "outcome": path.outcome.name,
             "outcome_text": path.outcome.value,
             "cause": path.cause,
@@ -122,6 +123,7 @@ def _get_path(file: Any) -> Path:
         model=str(file.attrs["model"]),
         state_names=names_of(file["states"]),
         parameter_names=names_of(file["parameters"]),
+        kind=str(file.attrs["model_kind"]),
         start=file["start"][()],
         parameters=file["parameters"][()],
         times=file["times"][()],

@@ -20,7 +20,7 @@ COLUMNS_A_PAGE = 92
 def overview(path: Path, title: str, *, points: bool = False) -> Figure:
     """Trajectories beside phase portraits."""
     with styled():
-        height = min(max(figures.trajectories_height(path), 4.6), 9.0)
+        height = min(max(0.82 * figures.trajectories_height(path), 4.4), 7.5)
         figure = Figure(figsize=(11.0, height + 0.35), layout="constrained")
         figure.suptitle(
             literal(title, 90), x=0.012, horizontalalignment="left", fontsize=12, fontweight="bold"
@@ -29,7 +29,7 @@ def overview(path: Path, title: str, *, points: bool = False) -> Figure:
             text = literal(summary.status(path), 140)
             figure.text(0.5, 0.5, text, horizontalalignment="center", color=VERMILION)
             return figure
-        left, right = figure.subfigures(1, 2, width_ratios=(1.32, 1.0), wspace=0.03)
+        left, right = figure.subfigures(1, 2, width_ratios=(1.12, 1.0), wspace=0.03)
         figures.draw_trajectories(left, path, points=points)
         portraits.draw(right, path, points=points, square=len(path.state_names) <= 2)
         return figure

@@ -65,6 +65,7 @@ def draw_plane(axis: Any, path: Path, i: int, j: int, *, points: bool) -> None:
         axis.set_xlabel(label(path.state_names[i], path.units))
         axis.set_ylabel(label(path.state_names[j], path.units))
     _draw(axis, (across, up), points=points)
+    axis.locator_params(nbins=5)
 
 
 def draw_space(axis: Any, path: Path, *, points: bool) -> None:

@@ -61,6 +61,7 @@ def simulate(
         model=model.name,
         state_names=model.states,
         parameter_names=model.parameters,
+        kind=model.kind,
         start=start_values,
         parameters=values,
         times=grid,

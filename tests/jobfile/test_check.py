@@ -101,7 +101,7 @@ def test_an_inline_model_is_the_model_it_says(tmp_path: Path) -> None:
         ("x", "v"),
         ("x", "v", "height"),
     )
-    assert job.model.text(job.model.equations[1]) == "x*(-k)"
+    assert job.model.text(job.model.equations[1]) == "-k*x"
     assert job["truth"]["times"] == {"list": [0.0, 0.5, 2.0]}
 
 

@@ -30,6 +30,7 @@ def path(n_states: int = 4, n_times: int = 60, n_parameters: int = 3, **changes:
         model="waves",
         state_names=names,
         parameter_names=tuple(f"p{k}" for k in range(n_parameters)),
+        kind="flow",
         start=states[0],
         parameters=np.arange(n_parameters) / 3.0,
         times=times,
