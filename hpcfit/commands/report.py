@@ -28,7 +28,7 @@ def add(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        from hpcfit.reporting.page import write_report  # loads matplotlib, which other verbs need not wait for
+        from hpcfit.reporting.page import write_report  # loads matplotlib: only when needed
     except ModuleNotFoundError as missing:
         problem = f"reports need {missing.name}, which is not installed"
         raise InputError(Mistake("report", problem, "pip install 'hpcfit[report]'")) from None

@@ -1,16 +1,16 @@
 """Derivatives are exact: against mpmath at 50 digits, on random graphs and at the awkward points."""
 
 import mpmath as mp
-import mpmath_oracle as oracle
 import numpy as np
 import pytest
-from random_expressions import N_PARAMETERS, N_STATES, random_expression
 
 from hpcfit import math as m
 from hpcfit.models.define import model
 from hpcfit.models.derivatives import derivative, jacobians
 from hpcfit.models.evaluate import Program
 from hpcfit.models.functions import FUNCTIONS
+from tests.models import mpmath_oracle as oracle
+from tests.models.random_expressions import N_PARAMETERS, N_STATES, random_expression
 
 SEEDS = range(1, 201)
 

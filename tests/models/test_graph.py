@@ -2,15 +2,15 @@
 
 import itertools
 
-import mpmath_oracle as oracle
 import numpy as np
 import pytest
-from random_expressions import random_expression
 
 from hpcfit import math as m
 from hpcfit.models.evaluate import Program
 from hpcfit.models.graph import Graph, text
 from hpcfit.records import InputError
+from tests.models import mpmath_oracle as oracle
+from tests.models.random_expressions import random_expression
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from random_expressions import N_PARAMETERS, N_STATES, random_expression
 
 from hpcfit.models.catalogue import NAMES, find
 from hpcfit.models.evaluate import Program, evaluate
 from hpcfit.models.graph import Graph, text
 from hpcfit.models.strings import DEEPEST, LONGEST, model_from_strings, number, parse
 from hpcfit.records import InputError
+from tests.models.random_expressions import N_PARAMETERS, N_STATES, random_expression
 
 
 @pytest.fixture

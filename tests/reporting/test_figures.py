@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reporting_material import failed, path, recorded
+from tests.reporting.reporting_material import failed, path, recorded
 
 from hpcfit.reporting import figures, textplot
 from hpcfit.reporting.decimate import envelope, kept

@@ -8,7 +8,7 @@ from pathlib import Path as File
 
 import numpy as np
 import pytest
-from reporting_material import AWKWARD, JOB, PROVENANCE, failed, hostile, path, recorded
+from tests.reporting.reporting_material import AWKWARD, JOB, PROVENANCE, failed, hostile, path, recorded
 
 from hpcfit.records import InputError
 from hpcfit.reporting import page, style

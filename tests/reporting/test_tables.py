@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from reporting_material import AWKWARD, PROVENANCE, failed, hostile, path, recorded
+from tests.reporting.reporting_material import AWKWARD, PROVENANCE, failed, hostile, path, recorded
 
 from hpcfit.records import Path
 from hpcfit.reporting.tables import as_csv, as_json, as_text, compare
