@@ -63,6 +63,7 @@ class Outcome(Enum):
     NOT_FINITE = "the right-hand side is not finite"
     BLOW_UP = "the step size fell below its floor: the solution blows up or is not smooth"
     STEP_BUDGET = "the step budget is spent"
+    STICKING = "the path sticks to a kink"
     BAD_INPUT = "start, parameters or times are not finite"
 
 

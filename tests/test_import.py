@@ -8,7 +8,7 @@ import sys, time
 began = time.perf_counter()
 import hpcfit
 took = time.perf_counter() - began
-libraries = ("mpi4py", "h5py", "petsc4py", "matplotlib", "scipy", "subprocess")
+libraries = ("mpi4py", "h5py", "petsc4py", "matplotlib", "scipy")
 heavy = [name for name in libraries if name in sys.modules]
 print(took, *heavy)
 """

@@ -92,22 +92,28 @@ class Progress:
     def stop_spent(self, attempts: Numbers, max_steps: int) -> None:
         """Take out lanes whose budget of steps is spent."""
         for lane in np.flatnonzero(self.alive & (attempts >= max_steps)):
-            remaining = self.times[lane, -1] - self.t[lane]
-            self.fail(int(lane), Outcome.STEP_BUDGET, f"{max_steps} steps, {remaining:.3g} time units to go")
+            self.fail_spent(int(lane), max_steps)
 
     def stop_tiny(self, h: Array, not_finite: NDArray[np.bool_]) -> None:
-        """Take out lanes whose step `h` is below the floor, each with its cause."""
+        """Take out lanes whose step `h` is below the floor."""
         end = self.times[:, -1]
         floor = np.minimum(STEP_FLOOR * np.maximum(np.abs(self.t), np.abs(end)), end - self.t)
         for lane in np.flatnonzero(self.alive & (h < floor)):
-            size = float(np.abs(self.state[:, lane]).max())
-            grown = size > BLOWN_UP * max(1.0, float(np.abs(self.out_states[lane, 0]).max()))
-            if not_finite[lane] and not grown:
-                self.fail(int(lane), Outcome.NOT_FINITE, self.culprit(int(lane), float(h[lane])))
-            else:
-                speed = float(np.abs(self.slope(int(lane))).max())
-                cause = f"largest component {size:.3g}, largest slope {speed:.3g}"
-                self.fail(int(lane), Outcome.BLOW_UP, cause)
+            self.fail_tiny(int(lane), float(h[lane]), bool(not_finite[lane]))
+
+    def fail_spent(self, lane: int, max_steps: int) -> None:
+        remaining = self.times[lane, -1] - self.t[lane]
+        self.fail(lane, Outcome.STEP_BUDGET, f"{max_steps} steps, {remaining:.3g} time units to go")
+
+    def fail_tiny(self, lane: int, h: float, not_finite: bool) -> None:
+        """Say why the step had to become tiny: an operation without a value, or a blow-up."""
+        size = float(np.abs(self.state[:, lane]).max())
+        grown = size > BLOWN_UP * max(1.0, float(np.abs(self.out_states[lane, 0]).max()))
+        if not_finite and not grown:
+            self.fail(lane, Outcome.NOT_FINITE, self.culprit(lane, h))
+        else:
+            speed = float(np.abs(self.slope(lane)).max())
+            self.fail(lane, Outcome.BLOW_UP, f"largest component {size:.3g}, largest slope {speed:.3g}")
 
     def slope(self, lane: int) -> Array:
         """f at the state of one lane."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,29 @@ import numpy as np
 from hpcfit.flow.extrapolation import extrapolate
 from hpcfit.flow.maps import iterate
 from hpcfit.flow.progress import Progress, Watch
+from hpcfit.flow.taylor import taylor
 from hpcfit.models.define import Model
 from hpcfit.models.names import nearest
 from hpcfit.records import Array, InputError, Lanes
 
-METHODS = ("extrapolation", "extrapolation-differences")
-SMALLEST_TOLERANCE, LARGEST_TOLERANCE = 1e-14, 1e-2
+
+@dataclass(frozen=True)
+class Method:
+    """What an integrator does when it is not told: its tolerance, and the steps before it gives a lane up."""
+
+    tolerance: float
+    smallest_tolerance: float
+    max_steps: int
+
+
+METHODS = {
+    "taylor": Method(1e-16, 1e-18, 100_000_000),
+    "extrapolation": Method(1e-12, 1e-14, 100_000),
+    "extrapolation-differences": Method(1e-12, 1e-14, 100_000),
+}
+MAP_STEPS = 10_000_000
+DEFAULT_METHOD = "taylor"
+LARGEST_TOLERANCE = 1e-2
 
 
 def propagate(
@@ -25,32 +43,57 @@ def propagate(
     parameters: Any,
     *,
     sensitivities: bool = False,
-    tolerance: float = 1e-12,
-    method: str = "extrapolation",
-    max_steps: int = 1_000_000,
+    tolerance: float | None = None,
+    method: str | None = None,
+    max_steps: int | None = None,
     watch: Watch | None = None,
 ) -> Lanes:
     """Move lanes from their first time through all others.
 
     times (T,) for all lanes or (L, T); starts (n,) or (L, n); parameters (n_p,) or (L, n_p).
     A lane that fails is reported in `failures` with time and cause; the others finish. `watch` is told the
-    part of the whole time that has been covered, after every step.
+    part of the whole time that has been covered.
     """
     grid, start_lanes, parameter_lanes = _as_lanes(model, times, starts, parameters)
     _check_times(model, grid)
-    if method not in METHODS:
-        raise InputError(f"method '{method}' is unknown; {nearest(method, METHODS)}")
-    if not SMALLEST_TOLERANCE <= tolerance <= LARGEST_TOLERANCE:
-        raise InputError(f"tolerance {tolerance} is outside {SMALLEST_TOLERANCE}..{LARGEST_TOLERANCE}")
+    method, tolerance = _chosen(model, method, tolerance)
+    budget = max_steps or (MAP_STEPS if model.kind == "map" else METHODS[method].max_steps)
     with np.errstate(all="ignore"):  # what is not finite is found and reported lane by lane
+        if method == "taylor" and model.kind == "flow":
+            return taylor(
+                model,
+                grid,
+                start_lanes,
+                parameter_lanes,
+                sensitivities=sensitivities,
+                tolerance=tolerance,
+                max_steps=budget,
+                watch=watch,
+            )
         progress = Progress.begin(model, grid, start_lanes, parameter_lanes, sensitivities)
         progress.watch = watch
         if model.kind == "map":
-            iterate(progress, max_steps=max_steps)
+            iterate(progress, max_steps=budget)
         else:
             differences = method == "extrapolation-differences"
-            extrapolate(progress, tolerance=tolerance, max_steps=max_steps, differences=differences)
+            extrapolate(progress, tolerance=tolerance, max_steps=budget, differences=differences)
     return progress.lanes()
+
+
+def _chosen(model: Model, method: str | None, tolerance: float | None) -> tuple[str, float]:
+    """Method and tolerance, given or usual: compiled series where the model has expressions."""
+    chosen = method or ("extrapolation" if model.opaque else DEFAULT_METHOD)
+    if chosen not in METHODS:
+        raise InputError(f"method '{chosen}' is unknown; {nearest(chosen, METHODS)}")
+    if chosen == "taylor" and model.opaque:
+        raise InputError(f'{model.name}: an opaque model cannot be compiled; use method = "extrapolation"')
+    usual = METHODS[chosen]
+    if tolerance is None:
+        return chosen, usual.tolerance
+    if not usual.smallest_tolerance <= tolerance <= LARGEST_TOLERANCE:
+        allowed = f"{usual.smallest_tolerance}..{LARGEST_TOLERANCE} of method {chosen}"
+        raise InputError(f"tolerance {tolerance} is outside {allowed}; leave it out for the usual one")
+    return chosen, tolerance
 
 
 def _as_lanes(model: Model, times: Any, starts: Any, parameters: Any) -> tuple[Array, Array, Array]:

@@ -87,10 +87,12 @@ class StepPolynomial:
         return _horner(self.cubic, s) + bump * _horner(self.inner, s)
 
     def error(self) -> Array:
-        """What the last term contributes at most."""
-        degree = len(self.inner) - 1
-        s = 0.5 * np.sqrt(degree / (degree + 4))
-        return np.abs(self.inner[-1]) * ((0.25 - s * s) ** 2 * s**degree)
+        """What the last two terms contribute at most; one of them alone may vanish by symmetry."""
+        worst = np.zeros_like(self.inner[0])
+        for degree in range(len(self.inner))[-2:]:
+            s = 0.5 * np.sqrt(degree / (degree + 4))
+            worst = np.maximum(worst, np.abs(self.inner[degree]) * ((0.25 - s * s) ** 2 * s**degree))
+        return worst
 
 
 def step_polynomial(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hpcfit.flow.propagate import LARGEST_TOLERANCE, METHODS, SMALLEST_TOLERANCE
+from hpcfit.flow.propagate import LARGEST_TOLERANCE, METHODS
 from hpcfit.jobfile import values
 from hpcfit.jobfile.values import Reader
 
@@ -25,7 +25,7 @@ class Key:
 
 _EXPRESSIONS = values.table_of(values.text)
 _NUMBERS = values.table_of(values.number)
-_TOLERANCE = values.between(SMALLEST_TOLERANCE, LARGEST_TOLERANCE)
+_TOLERANCE = values.between(1e-18, LARGEST_TOLERANCE)
 
 SCHEMA: dict[str, dict[str, Key]] = {
     "": {
@@ -63,9 +63,11 @@ SCHEMA: dict[str, dict[str, Key]] = {
     "simulate": {
         "observe": Key(values.names, "states and observables that are recorded; absent: all states"),
         "sensitivities": Key(values.boolean, "also derivatives by start and parameters", False),
-        "tolerance": Key(_TOLERANCE, "relative local error", 1e-12),
-        "method": Key(values.choice(*METHODS), "integrator", METHODS[0]),
-        "max_steps": Key(values.whole(1, 10**12), "steps before the path is given up", 1_000_000),
+        "tolerance": Key(_TOLERANCE, "relative local error; absent: the method's own"),
+        "method": Key(values.choice(*METHODS), "integrator; absent: compiled where the model allows it"),
+        "max_steps": Key(
+            values.whole(1, 10**12), "steps before the path is given up; absent: the method's own"
+        ),
     },
     "guess": {"*": Key(values.number, "a parameter: where the fit begins")},
     "fit": {

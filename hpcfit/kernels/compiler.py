@@ -1,10 +1,26 @@
-"""The system's C compiler."""
+"""The system's C compiler, and how kernels are compiled."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+from hpcfit.records import InputError
+
+# Not -ffast-math: NaN tests would vanish, and denormals be switched off for the whole process.
+FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fPIC",
+    "-shared",
+)
+LONGEST_COMPILATION = 600  # seconds
 
 
 def find_compiler() -> str | None:
@@ -16,7 +32,54 @@ def find_compiler() -> str | None:
     return None
 
 
+def needed_compiler() -> str:
+    """The compiler, or what to do without one."""
+    compiler = find_compiler()
+    if compiler is None:
+        raise InputError(
+            "no C compiler found; install gcc or clang, set CC, "
+            'or use method = "extrapolation", which needs none'
+        )
+    return compiler
+
+
+@lru_cache(maxsize=4)
 def version(compiler: str) -> str:
     """First line of what the compiler says about itself."""
     answer = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=30, check=False)
     return answer.stdout.splitlines()[0].strip() if answer.stdout else "unknown"
+
+
+@lru_cache(maxsize=4)
+def native_macros(compiler: str) -> str:
+    """What the compiler knows about this CPU: part of a kernel's identity."""
+    command = [compiler, "-march=native", "-dM", "-E", "-x", "c", os.devnull]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return answer.stdout
+
+
+def has_wide_registers(compiler: str) -> bool:
+    """Whether vectors have 32 registers (AVX-512, AArch64) rather than 16."""
+    macros = native_macros(compiler)
+    return "__AVX512F__" in macros or "__aarch64__" in macros
+
+
+def compile_shared(compiler: str, source: Path, target: Path, include: Path, *, quad: bool) -> None:
+    """Compile one C file to a shared object for this CPU."""
+    precision = ["-DQUAD"] if quad else []
+    libraries = ["-lquadmath", "-lm"] if quad else ["-lm"]
+    command = [
+        compiler,
+        *FLAGS,
+        "-march=native",
+        *precision,
+        f"-I{include}",
+        "-o",
+        str(target),
+        str(source),
+        *libraries,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMPILATION, check=False)
+    if done.returncode:
+        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
+        raise RuntimeError(f"{compiler} could not compile the kernel: {first}")

@@ -123,10 +123,8 @@ def _call(
         raise InputError(f"unknown function '{name}'; {nearest(name, _FUNCTION_NAMES)}")
     arity = FUNCTIONS[name].arity
     if len(arguments) != arity:
-        shown = ", ".join("xyz"[:arity])
-        raise InputError(
-            f"{name}() takes {arity} argument{'s' * (arity != 1)}, {len(arguments)} given; write {name}({shown})"
-        )
+        count = f"{arity} argument{'s' * (arity != 1)}, {len(arguments)} given"
+        raise InputError(f"{name}() takes {count}; write {name}({', '.join('xyz'[:arity])})")
     return graph.apply(name, *(build(argument) for argument in arguments))
 
 

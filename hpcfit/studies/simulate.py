@@ -28,9 +28,9 @@ def simulate(
     seed: int = 0,
     member: int = 0,
     data: Series | None = None,
-    tolerance: float = 1e-12,
-    method: str = "extrapolation",
-    max_steps: int = 1_000_000,
+    tolerance: float | None = None,
+    method: str | None = None,
+    max_steps: int | None = None,
     watch: Watch | None = None,
 ) -> Path:
     """The path of a model through `times`, which begin at the start (n_times,).

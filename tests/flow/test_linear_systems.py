@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from hpcfit.flow.propagate import propagate
 from hpcfit.models.define import model
+from tests.flow.extrapolation_lanes import propagate
 
 N = 4
 TIMES = np.array([0.0, 0.3, 1.0, 2.7])

@@ -45,7 +45,7 @@ def test_defaults_and_constant_expressions(tmp_path: Path) -> None:
     assert job.seed == 7
     assert job["truth"]["parameters"] == {"sigma": 10.0, "r": 28.0, "b": 8 / 3}
     assert job["truth"]["noise"] == Noise(sd=0.5)
-    assert job["simulate"]["tolerance"] == 1e-12
+    assert job["data"] == {}
     assert job["simulate"]["sensitivities"] is False
 
 

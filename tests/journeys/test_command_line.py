@@ -48,9 +48,9 @@ def test_show_on_a_login_node_loads_neither_mpi_nor_matplotlib(job: Path) -> Non
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_an_interrupt_leaves_nothing_and_says_so(job: Path) -> None:
-    text = job.read_text().replace("count = 11", "count = 2000000")
-    job.write_text(text)
+@pytest.mark.parametrize("method", ["taylor", "extrapolation"])
+def test_an_interrupt_leaves_nothing_and_says_so(method: str, job: Path) -> None:
+    job.write_text(job.read_text().replace("count = 11", "count = 4000000") + f'method = "{method}"\n')
     process = subprocess.Popen(
         [*HPCFIT, "run", "job.toml"], cwd=job.parent, stderr=subprocess.PIPE, text=True
     )
@@ -63,8 +63,9 @@ def test_an_interrupt_leaves_nothing_and_says_so(job: Path) -> None:
     assert [path.name for path in job.parent.iterdir()] == ["job.toml"]
 
 
-def test_long_work_tells_how_far_it_is_in_plain_lines(job: Path) -> None:
-    job.write_text(job.read_text().replace("count = 11", "count = 2000000"))
+@pytest.mark.parametrize("method", ["taylor", "extrapolation"])
+def test_long_work_tells_how_far_it_is_in_plain_lines(method: str, job: Path) -> None:
+    job.write_text(job.read_text().replace("count = 11", "count = 4000000") + f'method = "{method}"\n')
     process = subprocess.Popen(
         [*HPCFIT, "run", "job.toml"], cwd=job.parent, stderr=subprocess.PIPE, text=True
     )

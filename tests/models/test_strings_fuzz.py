@@ -132,20 +132,20 @@ def outcome(source):
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_random_strings_are_parsed_or_refused(make, count):
     rng = np.random.default_rng(1993)
-    began = time.perf_counter()
+    began = time.process_time()
     parsed = sum(outcome(make(rng)) for _ in range(count))
     assert parsed < count
     assert parsed > 0 or make in (any_letters, any_bytes), "a fuzz that is always refused tests little"
-    assert time.perf_counter() - began < 5.0
+    assert time.process_time() - began < 5.0
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: ascii(snippet[:30]))
 def test_hostile_strings_have_no_effect(snippet, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     loaded, threads, limit = set(sys.modules), threading.active_count(), sys.getrecursionlimit()
-    began = time.perf_counter()
+    began = time.process_time()
     outcome(snippet.replace("{canary}", str(tmp_path / "canary")))
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
     assert os.listdir(tmp_path) == []
     assert set(sys.modules) == loaded
     assert (threading.active_count(), sys.getrecursionlimit()) == (threads, limit)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.reporting.reporting_material import failed, path, recorded
 
 from hpcfit.reporting import figures, textplot
 from hpcfit.reporting.decimate import envelope, kept
 from hpcfit.reporting.portraits import pairs
+from tests.reporting.reporting_material import failed, path, recorded
 
 
 @pytest.mark.parametrize("count", [10, 5_000, 5_001, 123_457])

@@ -8,10 +8,10 @@ from pathlib import Path as File
 
 import numpy as np
 import pytest
-from tests.reporting.reporting_material import AWKWARD, JOB, PROVENANCE, failed, hostile, path, recorded
 
 from hpcfit.records import InputError
 from hpcfit.reporting import page, style
+from tests.reporting.reporting_material import AWKWARD, JOB, PROVENANCE, failed, hostile, path, recorded
 
 
 class Reader(HTMLParser):

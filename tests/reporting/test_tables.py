@@ -11,10 +11,10 @@ import sys
 
 import numpy as np
 import pytest
-from tests.reporting.reporting_material import AWKWARD, PROVENANCE, failed, hostile, path, recorded
 
 from hpcfit.records import Path
 from hpcfit.reporting.tables import as_csv, as_json, as_text, compare
+from tests.reporting.reporting_material import AWKWARD, PROVENANCE, failed, hostile, path, recorded
 
 
 def read_back(text: str) -> dict[str, np.ndarray]:

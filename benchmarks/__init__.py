@@ -1,0 +1,1 @@
+"""Our speed and accuracy against other integrators; see README.md."""

@@ -1,0 +1,134 @@
+"""Compiled Taylor lanes: arrays to the kernel and back."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from hpcfit.flow.progress import STEP_FLOOR, Progress, Watch
+from hpcfit.kernels.build import Kernel, kernel_for
+from hpcfit.kernels.source import HIGHEST_ORDER, HIGHEST_QUAD_ORDER
+from hpcfit.models.define import Model
+from hpcfit.records import Array, Failure, Lanes, Outcome
+
+FINISHED, NOT_FINITE, FLOOR, BUDGET, STICKING = 1, 2, 3, 4, 5  # as in runtime/driver.h
+TANGENT_SLACK = 100.0  # tangents may err this much more than the state
+WATCH_SECONDS = 0.2
+
+
+class _Work(ctypes.Structure):
+    """The `work` of runtime/driver.h."""
+
+    _fields_ = [
+        ("n_lanes", ctypes.c_long),
+        ("n_times", ctypes.c_long),
+        *[(name, ctypes.c_void_p) for name in ("times", "starts", "parameters")],
+        *[(name, ctypes.c_void_p) for name in ("states", "by_start", "by_parameters")],
+        *[(name, ctypes.c_void_p) for name in ("last_time", "last_state", "steps", "outcome")],
+        *[(name, ctypes.c_double) for name in ("tolerance", "tangent_tolerance", "floor")],
+        ("max_steps", ctypes.c_long),
+        ("order", ctypes.c_int),
+        ("stop", ctypes.c_void_p),
+        ("covered", ctypes.c_void_p),
+    ]
+
+
+def taylor(
+    model: Model,
+    times: Array,
+    starts: Array,
+    parameters: Array,
+    *,
+    sensitivities: bool,
+    tolerance: float,
+    max_steps: int,
+    watch: Watch | None = None,
+) -> Lanes:
+    """Propagate lanes by compiled Taylor series: times (L, T), starts (L, n), parameters (L, n_p)."""
+    (n_lanes, n_times), n, n_p = times.shape, starts.shape[1], parameters.shape[1]
+    arrays: dict[str, Any] = {
+        "times": times,
+        "starts": starts,
+        "parameters": parameters,
+        "states": np.full((n_lanes, n_times, n), np.nan),
+        "by_start": np.full((n_lanes, n_times, n, n), np.nan) if sensitivities else None,
+        "by_parameters": np.full((n_lanes, n_times, n, n_p), np.nan) if sensitivities else None,
+        "last_time": np.empty(n_lanes),
+        "last_state": np.empty((n_lanes, n)),
+        "steps": np.zeros(n_lanes, dtype=np.int64),
+        "outcome": np.zeros(n_lanes, dtype=np.int32),
+    }
+    _run(kernel_for(model), arrays, tolerance, max_steps, watch)
+    return Lanes(
+        times=times,
+        states=arrays["states"],
+        by_start=arrays["by_start"],
+        by_parameters=arrays["by_parameters"],
+        failures=_failures(model, arrays, max_steps),
+        steps=arrays["steps"],
+    )
+
+
+def order_for(tolerance: float, highest: int) -> int:
+    """The order at which the work per unit of time is least (Jorba and Zou 2005)."""
+    return min(max(math.ceil(1.0 - 0.5 * math.log(tolerance)), 4), highest)
+
+
+def _run(
+    kernel: Kernel, arrays: dict[str, Any], tolerance: float, max_steps: int, watch: Watch | None
+) -> None:
+    """Call the kernel; where somebody watches, in a thread of its own, so that it can be interrupted."""
+    stop, covered = np.zeros(1, dtype=np.int32), np.zeros(1)
+    n_lanes, n_times = arrays["times"].shape[:2]
+    job = _Work(
+        n_lanes=n_lanes,
+        n_times=n_times,
+        **{name: array.ctypes.data for name, array in arrays.items() if array is not None},
+        tolerance=tolerance,
+        tangent_tolerance=TANGENT_SLACK * tolerance,
+        floor=STEP_FLOOR,
+        max_steps=max_steps,
+        order=order_for(tolerance, HIGHEST_QUAD_ORDER if kernel.quad else HIGHEST_ORDER),
+        stop=stop.ctypes.data,
+        covered=covered.ctypes.data,
+    )
+    if watch is None:
+        kernel.library.propagate(ctypes.byref(job))
+        return
+    thread = threading.Thread(target=kernel.library.propagate, args=(ctypes.byref(job),))
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(WATCH_SECONDS)
+            watch(float(covered[0]))
+    finally:
+        stop[0] = 1
+        thread.join()
+
+
+def _failures(model: Model, arrays: dict[str, Any], max_steps: int) -> tuple[Failure, ...]:
+    """Lanes that did not finish, each with its cause, found where the lane stopped."""
+    failed = np.flatnonzero(arrays["outcome"] != FINISHED)
+    if not failed.size:
+        return ()
+    progress = Progress.begin(
+        model, arrays["times"][failed], arrays["starts"][failed], arrays["parameters"][failed], False
+    )
+    progress.t, progress.state = arrays["last_time"][failed], arrays["last_state"][failed].T.copy()
+    for i, lane in enumerate(failed):
+        if i in progress.failures:
+            continue
+        outcome = int(arrays["outcome"][lane])
+        if outcome == BUDGET:
+            progress.fail_spent(i, max_steps)
+        elif outcome == STICKING:
+            progress.fail(i, Outcome.STICKING, "both sides of the kink push the path back to it")
+        else:
+            span = float(arrays["times"][lane, -1] - arrays["times"][lane, 0])
+            progress.fail_tiny(i, span * 2.0**-50, outcome == NOT_FINITE)
+    found = [progress.failures[i] for i in sorted(progress.failures)]
+    return tuple(Failure(int(failed[f.lane]), f.time, f.outcome, f.cause) for f in found)

@@ -1,0 +1,258 @@
+/* Lanes through time. W lanes form a crew that takes its steps together; a lane that has finished or failed
+   makes room for the next one. Outputs are written lane by lane. */
+
+enum { RUNNING = 0, FINISHED = 1, NOT_FINITE = 2, STEP_FLOOR = 3, STEP_BUDGET = 4, STICKING = 5 };
+
+typedef struct {
+    long n_lanes, n_times;
+    const double *times;       /* [n_lanes][n_times] */
+    const double *starts;      /* [n_lanes][N] */
+    const double *parameters;  /* [n_lanes][NP] */
+    double *states;            /* [n_lanes][n_times][N] */
+    double *by_start;          /* [n_lanes][n_times][N][N], or null: no tangents */
+    double *by_parameters;     /* [n_lanes][n_times][N][NP] */
+    double *last_time;         /* [n_lanes] */
+    double *last_state;        /* [n_lanes][N] */
+    long *steps;               /* [n_lanes] */
+    int *outcome;              /* [n_lanes] */
+    double tolerance, tangent_tolerance, floor;
+    long max_steps;
+    int order;
+    volatile int *stop;        /* set from outside to end early; null: never */
+    volatile double *covered;  /* the part of the work that is done */
+} work;
+
+typedef struct {
+    long lane[W], next[W], steps[W], due[W];   /* lane -1: nobody; due: outputs inside the present step */
+    v x[N], S[N][N + NP + 1], p[NP + 1], u[UNIFORMS + 1], mode[KINKS + 1];
+    v t, t_low;                                /* the time, with what its last bit cannot hold */
+    v end;
+    int order[W], insist[W];                   /* insist: the tangents need the full order */
+    v s[SERIES * STRIDE];
+    int fresh[KINKS + 1][W], stuck[W];         /* fresh: the path has just crossed this kink */
+    v held[HELD * STRIDE];
+    v d[WIDEST * ROWS * STRIDE], T[N][N + NP + 1];
+} crew;
+
+INLINE int alive(const crew *c, int l) { return c->lane[l] >= 0; }
+INLINE v since(const crew *c, v time) { return (time - c->t) - c->t_low; }
+
+static void write_state(const work *job, const crew *c, int l, long output, const v *x)
+{
+    long point = c->lane[l] * job->n_times + output;
+    for (int i = 0; i < N; i++) put(job->states, point * N + i, LANE(x[i], l));
+}
+
+static void write_column(const work *job, const crew *c, int l, long output, int column, const v *rows, int stride)
+{
+    long point = c->lane[l] * job->n_times + output;
+    for (int i = 0; i < N; i++) {
+        if (column < N) put(job->by_start, (point * N + i) * N + column, LANE(rows[i * stride], l));
+        else put(job->by_parameters, (point * N + i) * NP + column - N, LANE(rows[i * stride], l));
+    }
+}
+
+static void write_end(const work *job, const crew *c, int l, long output)
+{
+    write_state(job, c, l, output, c->x);
+    if (job->by_start)
+        for (int j = 0; j < N + NP; j++) write_column(job, c, l, output, j, &c->S[0][j], N + NP + 1);
+}
+
+static void leave(const work *job, crew *c, int l, int outcome)
+{
+    long lane = c->lane[l];
+    job->outcome[lane] = outcome;
+    job->steps[lane] = c->steps[l];
+    put(job->last_time, lane, LANE(c->t, l));
+    for (int i = 0; i < N; i++) put(job->last_state, lane * N + i, LANE(c->x[i], l));
+    c->lane[l] = -1;
+}
+
+/* Give every free place of the crew to the next lane; returns how many lanes are at work. */
+static int enter(const work *job, crew *c, long *queue)
+{
+    int at_work = 0, entered = 0;
+    EACH(l) {
+        while (!alive(c, l) && *queue < job->n_lanes) {
+            long lane = (*queue)++;
+            entered = 1;
+            c->lane[l] = lane;
+            c->next[l] = 1;
+            c->steps[l] = 0;
+            for (int i = 0; i < N; i++) LANE(c->x[i], l) = get(job->starts, lane * N + i);
+            for (int j = 0; j < NP; j++) LANE(c->p[j], l) = get(job->parameters, lane * NP + j);
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < N + NP; j++) LANE(c->S[i][j], l) = i == j;
+            LANE(c->t, l) = get(job->times, lane * job->n_times);
+            LANE(c->t_low, l) = 0;
+            LANE(c->end, l) = get(job->times, (lane + 1) * job->n_times - 1);
+            c->stuck[l] = c->insist[l] = 0;
+            for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
+            write_end(job, c, l, 0);
+            if (job->n_times == 1) leave(job, c, l, FINISHED);
+        }
+        at_work += alive(c, l);
+        if (!alive(c, l)) LANE(c->end, l) = LANE(c->t, l);   /* an empty place takes no steps */
+    }
+    if (entered) {
+        uniforms(c->p, c->u);
+        if (NP) hold(c->p, c->u, c->held);
+    }
+    return at_work;
+}
+
+/* sum of d[k * stride] h^k for `count` neighbours */
+INLINE void horner(const v *d, int stride, int order, int count, v h, v *to)
+{
+    for (int j = 0; j < count; j++) to[j] = d[order * stride + j];
+    for (int k = order - 1; k >= 0; k--)
+        for (int j = 0; j < count; j++) to[j] = FMA(to[j], h, d[k * stride + j]);
+}
+
+/* Coefficients beyond a lane's own order are not the lane's: they are set to zero. */
+INLINE void forget(const crew *c, v *d, int stride, int order, int count)
+{
+    int lowest = order;
+    EACH(l) lowest = c->order[l] < lowest ? c->order[l] : lowest;
+    for (int k = lowest + 1; k <= order; k++)
+        EACH(l) if (k > c->order[l])
+            for (int j = 0; j < count; j++) LANE(d[k * stride + j], l) = 0;
+}
+
+/* How far output `number` of lane l is from the present time. */
+INLINE real ahead(const work *job, const crew *c, int l, long number)
+{
+    return (get(job->times, c->lane[l] * job->n_times + number) - LANE(c->t, l)) - LANE(c->t_low, l);
+}
+
+/* How many outputs of each lane lie inside the step. */
+INLINE long count_due(const work *job, crew *c, v h)
+{
+    long most = 0;
+    EACH(l) {
+        c->due[l] = 0;
+        if (!alive(c, l)) continue;
+        while (c->next[l] + c->due[l] < job->n_times && ahead(job, c, l, c->next[l] + c->due[l]) < LANE(h, l)) c->due[l]++;
+        most = c->due[l] > most ? c->due[l] : most;
+    }
+    return most;
+}
+
+/* Where in the step the r-th output of each lane lies. */
+INLINE v place_of(const work *job, const crew *c, long r)
+{
+    v at = all(0);
+    EACH(l) if (r < c->due[l]) LANE(at, l) = ahead(job, c, l, c->next[l] + r);
+    return at;
+}
+
+static void write_inside(const work *job, crew *c, int order, long rounds)
+{
+    for (long r = 0; r < rounds; r++) {
+        v at = place_of(job, c, r), x[N];
+        for (int i = 0; i < N; i++) horner(c->s + i * STRIDE, 1, order, 1, at, x + i);
+        EACH(l) if (r < c->due[l]) write_state(job, c, l, c->next[l] + r, x);
+    }
+}
+
+#include "tangents.h"
+#include "kinks.h"
+
+/* Move the clock, write what is due, take out lanes that have finished or cannot go on. */
+static void end_step(const work *job, crew *c, v h, v reach, const int *crossed)
+{
+    v sum = c->t + h, rest = c->t_low + ((c->t - (sum - (sum - c->t))) + (h - (sum - c->t)));
+    EACH(l) {
+        if (!alive(c, l)) continue;
+        real check = 0, step = LANE(h, l);
+        for (int i = 0; i < N; i++) check += LANE(c->x[i], l) * 0;
+        if (job->by_start)
+            for (int i = 0; i < N; i++) for (int j = 0; j < N + NP; j++) check += LANE(c->S[i][j], l) * 0;
+        if (check != 0 || step != step) {   /* not finite: the lane stays where it was */
+            for (int i = 0; i < N; i++) LANE(c->x[i], l) = LANE(c->s[i * STRIDE], l);
+            leave(job, c, l, NOT_FINITE);
+            continue;
+        }
+        int arrived = step >= LANE(reach, l);
+        LANE(c->t, l) = arrived ? LANE(c->end, l) : LANE(sum, l);
+        LANE(c->t_low, l) = arrived ? 0 : LANE(rest, l);
+        c->next[l] += c->due[l];
+        c->steps[l]++;
+        if (arrived) {
+            write_end(job, c, l, c->next[l]);
+            leave(job, c, l, FINISHED);
+        } else if (c->stuck[l]) leave(job, c, l, STICKING);
+        else if (crossed[l] >= 0) cross(job, c, l, crossed[l]);
+        else {
+            for (int j = 0; j < KINKS; j++) c->fresh[j][l] = 0;
+            if (step < job->floor * FABS(LANE(c->end, l))) leave(job, c, l, STEP_FLOOR);
+        }
+        if (alive(c, l) && c->steps[l] >= job->max_steps) leave(job, c, l, STEP_BUDGET);
+    }
+}
+
+/* The series of the crew and the step that its states allow; returns the highest order. */
+static int expand(const work *job, crew *c, settling *settled, v *h)
+{
+    v *s = c->s;
+    base_start(s, c->p, c->u, c->mode);
+    settled->growth = job->by_start ? jacobian_start(s, c->p, c->u, c->mode) * settled->reach : all(0);
+    int order = base_series(s, c->p, c->u, c->mode, settled, job->order);
+    *h = state_step(s, order, job->tolerance);
+    EACH(l) {
+        if (settled->order[l]) LANE(*h, l) = LANE(settled->reach, l);
+        c->order[l] = settled->order[l] ? settled->order[l] : order;
+    }
+    for (int i = 0; i < N; i++) forget(c, s + i * STRIDE, 1, order, 1);
+    *h = smaller(*h, settled->reach);
+    return order;
+}
+
+/* One step of the crew. */
+static void step(const work *job, crew *c)
+{
+    v *s = c->s, h;
+    int order, crossed[W], again;
+    for (int i = 0; i < N; i++) s[i * STRIDE] = c->x[i];
+    t_[0] = c->t;
+    t_[1] = all(1);
+    settling settled = {
+        .reach = since(c, c->end),
+        .tolerance = job->tolerance,
+        .tangent_tolerance = job->tangent_tolerance,
+        .quiet_terms = job->by_start ? 3 : 2,
+        .insist = c->insist,
+    };
+    choose_sides(c);
+    do {
+        order = expand(job, c, &settled, &h);
+        h = first_crossings(c, order, h, crossed);
+        again = job->by_start && !move_tangents(job, c, order, &h, crossed);
+    } while (again);
+    write_inside(job, c, order, count_due(job, c, h));
+    for (int i = 0; i < N; i++) horner(s + i * STRIDE, 1, order, 1, h, c->x + i);
+    end_step(job, c, h, settled.reach, crossed);
+}
+
+/* Finished lanes, and the time that the first lane at work has covered. */
+static void tell(const work *job, const crew *c, long queue)
+{
+    EACH(l) if (alive(c, l)) {
+        real first = get(job->times, c->lane[l] * job->n_times), part = (LANE(c->t, l) - first) / (LANE(c->end, l) - first);
+        *job->covered = (double)((queue - 1 + part) / job->n_lanes);
+        return;
+    }
+}
+
+int propagate(const work *job)
+{
+    static __thread crew c;   /* zero at the start, also where series are never written */
+    long queue = 0;
+    EACH(l) c.lane[l] = -1;
+    while (enter(job, &c, &queue) && !(job->stop && *job->stop)) {
+        step(job, &c);
+        if (job->covered) tell(job, &c, queue);
+    }
+    return 0;
+}

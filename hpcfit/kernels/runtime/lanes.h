@@ -1,0 +1,129 @@
+/* Lanes: W numbers that move together. All arithmetic is elementwise, so a lane's bits depend on that lane
+   alone. Compiled with contraction off: where a fused multiply-add is meant, FMA is written. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef QUAD
+#include <quadmath.h>
+typedef __float128 real;
+typedef __float128 v;
+#define W 1
+#define LANE(x, l) (x)
+#define FMA(a, b, c) ((a) * (b) + (c))
+#define EXP expq
+#define LOG logq
+#define SQRT sqrtq
+#define SIN sinq
+#define COS cosq
+#define TAN tanq
+#define ASIN asinq
+#define ACOS acosq
+#define ATAN atanq
+#define SINH sinhq
+#define COSH coshq
+#define TANH tanhq
+#define POW powq
+#define FABS fabsq
+#define EPSILON FLT128_EPSILON
+#else
+typedef double real;
+#define EXP exp
+#define LOG log
+#define SQRT sqrt
+#define SIN sin
+#define COS cos
+#define TAN tan
+#define ASIN asin
+#define ACOS acos
+#define ATAN atan
+#define SINH sinh
+#define COSH cosh
+#define TANH tanh
+#define POW pow
+#define FABS fabs
+#define EPSILON 2.220446049250313e-16
+#define LANE(x, l) ((x)[l])
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define W 8
+typedef double v __attribute__((vector_size(64)));
+#define FMA(a, b, c) ((v)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#elif defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+#define W 4
+typedef double v __attribute__((vector_size(32)));
+#define FMA(a, b, c) ((v)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#else
+#define W 4
+typedef double v __attribute__((vector_size(32)));
+#define FMA(a, b, c) ((a) * (b) + (c))
+#endif
+#endif
+
+/* Numbers in memory are doubles; a 128-bit number is a pair of them, high and low. */
+#ifdef QUAD
+static inline real get(const double *a, long i) { return (real)a[2 * i] + (real)a[2 * i + 1]; }
+static inline void put(double *a, long i, real x) { a[2 * i] = (double)x; a[2 * i + 1] = (double)(x - (real)a[2 * i]); }
+#else
+static inline real get(const double *a, long i) { return a[i]; }
+static inline void put(double *a, long i, real x) { a[i] = x; }
+#endif
+
+#ifdef QUAD
+#define ORDER 44
+#else
+#define ORDER 24
+#endif
+#define I(k) (real)1 / k
+static const real inverse[46] = {   /* 1 / k */
+    0, I(1), I(2), I(3), I(4), I(5), I(6), I(7), I(8), I(9), I(10), I(11), I(12), I(13), I(14), I(15),
+    I(16), I(17), I(18), I(19), I(20), I(21), I(22), I(23), I(24), I(25), I(26), I(27), I(28), I(29),
+    I(30), I(31), I(32), I(33), I(34), I(35), I(36), I(37), I(38), I(39), I(40), I(41), I(42), I(43),
+    I(44), I(45)};
+#undef I
+
+#define EACH(l) for (int l = 0; l < W; l++)
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE v all(real a) { v r; EACH(l) LANE(r, l) = a; return r; }
+INLINE v larger(v a, v b) { v r; EACH(l) LANE(r, l) = LANE(a, l) > LANE(b, l) ? LANE(a, l) : LANE(b, l); return r; }
+INLINE v smaller(v a, v b) { v r; EACH(l) LANE(r, l) = LANE(a, l) < LANE(b, l) ? LANE(a, l) : LANE(b, l); return r; }
+INLINE v size(v a) { v r; EACH(l) LANE(r, l) = FABS(LANE(a, l)); return r; }
+INLINE v pick(v sign, v yes, v no) { v r; EACH(l) LANE(r, l) = LANE(sign, l) > 0 ? LANE(yes, l) : LANE(no, l); return r; }
+
+#define LANEWISE(name, function) INLINE v name(v a) { v r; EACH(l) LANE(r, l) = function(LANE(a, l)); return r; }
+LANEWISE(v_exp, EXP)
+LANEWISE(v_log, LOG)
+LANEWISE(v_sqrt, SQRT)
+LANEWISE(v_sin, SIN)
+LANEWISE(v_cos, COS)
+LANEWISE(v_tan, TAN)
+LANEWISE(v_asin, ASIN)
+LANEWISE(v_acos, ACOS)
+LANEWISE(v_atan, ATAN)
+LANEWISE(v_sinh, SINH)
+LANEWISE(v_cosh, COSH)
+LANEWISE(v_tanh, TANH)
+INLINE v v_sign(v a) { v r; EACH(l) LANE(r, l) = (LANE(a, l) > 0) - (LANE(a, l) < 0); return r; }
+INLINE v v_less(v a, v b) { v r; EACH(l) LANE(r, l) = LANE(a, l) < LANE(b, l); return r; }
+INLINE v v_less_equal(v a, v b) { v r; EACH(l) LANE(r, l) = LANE(a, l) <= LANE(b, l); return r; }
+INLINE v v_where(v c, v a, v b) { return pick(c, a, b); }
+INLINE v v_power(v a, v b) { v r; EACH(l) LANE(r, l) = POW(LANE(a, l), LANE(b, l)); return r; }
+
+/* log2 and exp2 good to a few percent, for step sizes only: the exponent and the mantissa read as one number. */
+#ifdef QUAD
+INLINE v rough_log2(v a) { return log2q(a); }
+INLINE v rough_exp2(v a) { return exp2q(a); }
+#else
+INLINE v rough_log2(v a) {
+    v r;
+    EACH(l) { int64_t bits; memcpy(&bits, (double *)&a + l, 8); LANE(r, l) = (double)bits * 0x1p-52 - 1023.0; }
+    return r;
+}
+INLINE v rough_exp2(v a) {
+    v r;
+    EACH(l) { int64_t bits = (int64_t)((LANE(a, l) + 1023.0) * 0x1p52); memcpy((double *)&r + l, &bits, 8); }
+    return r;
+}
+#endif

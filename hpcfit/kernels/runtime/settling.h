@@ -1,0 +1,97 @@
+/* How far a series must go, and how long a step may be. */
+
+typedef struct {
+    v reach;        /* the longest step that can be asked for */
+    v power;        /* reach^k */
+    v need;         /* a term below this does not matter */
+    v growth;       /* size of f_x times reach; zero without tangents */
+    v tangent;      /* growth^k / k!: how large the terms of the tangents are */
+    real tolerance, tangent_tolerance;
+    int quiet_terms;   /* how many consecutive terms must not matter: one more with tangents */
+    const int *insist;   /* lanes that take the full order in any case */
+    int quiet[W];   /* consecutive terms below need */
+    int order[W];   /* of each lane: ORDER where it has not settled */
+    int open;       /* lanes that have not settled */
+} settling;
+
+INLINE v largest(const v *s, int k)
+{
+    v q = size(s[k]);
+    for (int i = 1; i < N; i++) q = larger(q, size(s[i * STRIDE + k]));
+    return q;
+}
+
+INLINE void begin_settling(settling *w, const v *s)
+{
+    w->power = w->reach;
+    w->tangent = w->growth;
+    w->need = w->tolerance * larger(largest(s, 0), largest(s, 1) * w->reach);
+    w->open = W;
+    EACH(l) {
+        w->quiet[l] = 0;
+        w->order[l] = LANE(w->reach, l) > 0 ? 0 : 2;   /* an empty place needs nothing */
+        w->open -= w->order[l] > 0;
+    }
+}
+
+/* After coefficient k: true when no lane needs more. A lane has settled when a few consecutive terms do not
+   matter even at its longest step; its order is then its own, whatever its neighbours still need. */
+INLINE int settle(settling *w, const v *s, int k)
+{
+    w->power *= w->reach;
+    w->tangent *= w->growth * inverse[k];
+    v term = largest(s, k) * w->power;
+    EACH(l) {
+        int below = LANE(term, l) <= LANE(w->need, l) && LANE(w->tangent, l) <= w->tangent_tolerance;
+        w->quiet[l] = below ? w->quiet[l] + 1 : 0;
+        if (!w->order[l] && !w->insist[l] && w->quiet[l] >= w->quiet_terms) { w->order[l] = k; w->open--; }
+    }
+    return w->open == 0;
+}
+
+/* The step at which the last two terms of the state are as large as allowed (Jorba and Zou 2005), for lanes
+   that have not settled: relative to the state or to its change, whichever allows more. */
+INLINE v state_step(const v *s, int order, real tolerance)
+{
+    const v tiny = all((real)1e-290);
+    v q1 = rough_log2(larger(largest(s, order - 1), tiny)), q2 = rough_log2(larger(largest(s, order), tiny));
+    v n0 = rough_log2(larger(tolerance * largest(s, 0), tiny)), n1 = rough_log2(larger(tolerance * largest(s, 1), tiny));
+    v by_size = smaller((n0 - q1) * inverse[order - 1], (n0 - q2) * inverse[order]);
+    v by_change = smaller((n1 - q1) * inverse[order - 2], (n1 - q2) * inverse[order - 1]);
+    return (real)0.95 * rough_exp2(smaller(larger(by_size, by_change), all(60)));
+}
+
+/* Largest entries of a column of the tangents at two orders; d[k * stride] is its row 0. */
+INLINE void column_sizes(const v *d, int width, int stride, const int *order, int highest, v *q1, v *q2)
+{
+    int same = 1;
+    EACH(l) same &= order[l] == highest;
+    *q1 = *q2 = all(0);
+    if (same) for (int r = 0; r < N; r++) {
+        *q1 = larger(*q1, size(d[(highest - 1) * stride + r * width]));
+        *q2 = larger(*q2, size(d[highest * stride + r * width]));
+    }
+    else EACH(l) for (int r = 0; r < N; r++) {
+        real e1 = FABS(LANE(d[(order[l] - 1) * stride + r * width], l)), e2 = FABS(LANE(d[order[l] * stride + r * width], l));
+        if (e1 > LANE(*q1, l)) LANE(*q1, l) = e1;
+        if (e2 > LANE(*q2, l)) LANE(*q2, l) = e2;
+    }
+}
+
+/* The step that one column of the tangents allows, given the step h of the state and power = h^order. */
+INLINE v tangent_step(const v *d, int width, int stride, const int *order, int highest, v h, v power, real tolerance, v floor)
+{
+    v n0 = all(0), n1 = all(0), q1, q2;
+    for (int r = 0; r < N; r++) {
+        n0 = larger(n0, size(d[r * width]));
+        n1 = larger(n1, size(d[stride + r * width]));
+    }
+    column_sizes(d, width, stride, order, highest, &q1, &q2);
+    v allowed = tolerance * larger(larger(n0, n1 * h), floor);
+    v excess = larger(q1 * power * (1 / (real)32), q2 * power * h), step = h;   /* the error is smaller than the last term */
+    EACH(l) if (LANE(excess, l) > LANE(allowed, l)) {
+        v ratio = rough_log2(all(LANE(allowed, l) / LANE(excess, l)));
+        LANE(step, l) = (real)0.95 * LANE(h, l) * LANE(rough_exp2(ratio * inverse[order[l] - 1]), 0);
+    }
+    return step;
+}
