@@ -90,6 +90,7 @@ class Lanes:
     by_parameters: Array | None  # (n_lanes, n_times, n, n_p)
     failures: tuple[Failure, ...]
     steps: NDArray[np.int64]  # (n_lanes,) accepted steps
+    low: Lanes | None = None  # of a 128-bit run: what the doubles above cannot hold, to be added to them
 
 
 @dataclass(frozen=True)

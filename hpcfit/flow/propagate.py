@@ -28,6 +28,7 @@ class Method:
 
 METHODS = {
     "taylor": Method(1e-16, 1e-18, 100_000_000),
+    "taylor128": Method(1e-34, 1e-36, 100_000_000),
     "extrapolation": Method(1e-12, 1e-14, 100_000),
     "extrapolation-differences": Method(1e-12, 1e-14, 100_000),
 }
@@ -59,7 +60,7 @@ def propagate(
     method, tolerance = _chosen(model, method, tolerance)
     budget = max_steps or (MAP_STEPS if model.kind == "map" else METHODS[method].max_steps)
     with np.errstate(all="ignore"):  # what is not finite is found and reported lane by lane
-        if method == "taylor" and model.kind == "flow":
+        if method in ("taylor", "taylor128") and model.kind == "flow":
             return taylor(
                 model,
                 grid,
@@ -68,6 +69,7 @@ def propagate(
                 sensitivities=sensitivities,
                 tolerance=tolerance,
                 max_steps=budget,
+                quad=method == "taylor128",
                 watch=watch,
             )
         progress = Progress.begin(model, grid, start_lanes, parameter_lanes, sensitivities)
@@ -85,7 +87,7 @@ def _chosen(model: Model, method: str | None, tolerance: float | None) -> tuple[
     chosen = method or ("extrapolation" if model.opaque else DEFAULT_METHOD)
     if chosen not in METHODS:
         raise InputError(f"method '{chosen}' is unknown; {nearest(chosen, METHODS)}")
-    if chosen == "taylor" and model.opaque:
+    if chosen.startswith("taylor") and model.opaque:
         raise InputError(f'{model.name}: an opaque model cannot be compiled; use method = "extrapolation"')
     usual = METHODS[chosen]
     if tolerance is None:

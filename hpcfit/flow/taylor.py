@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,31 +47,46 @@ def taylor(
     sensitivities: bool,
     tolerance: float,
     max_steps: int,
+    quad: bool = False,
     watch: Watch | None = None,
 ) -> Lanes:
-    """Propagate lanes by compiled Taylor series: times (L, T), starts (L, n), parameters (L, n_p)."""
+    """Propagate lanes by compiled Taylor series: times (L, T), starts (L, n), parameters (L, n_p).
+
+    `quad` computes with 128 bits; every number is then a pair, and the low parts are returned in `low`.
+    """
     (n_lanes, n_times), n, n_p = times.shape, starts.shape[1], parameters.shape[1]
+    pair = (2,) if quad else ()
+    columns = {"by_start": n, "by_parameters": n_p} if sensitivities else {}
     arrays: dict[str, Any] = {
-        "times": times,
-        "starts": starts,
-        "parameters": parameters,
-        "states": np.full((n_lanes, n_times, n), np.nan),
-        "by_start": np.full((n_lanes, n_times, n, n), np.nan) if sensitivities else None,
-        "by_parameters": np.full((n_lanes, n_times, n, n_p), np.nan) if sensitivities else None,
-        "last_time": np.empty(n_lanes),
-        "last_state": np.empty((n_lanes, n)),
+        **{name: _paired(a) if quad else a for name, a in _inputs(times, starts, parameters).items()},
+        "states": np.full((n_lanes, n_times, n, *pair), np.nan),
+        **{name: np.full((n_lanes, n_times, n, width, *pair), np.nan) for name, width in columns.items()},
+        "last_time": np.empty((n_lanes, *pair)),
+        "last_state": np.empty((n_lanes, n, *pair)),
         "steps": np.zeros(n_lanes, dtype=np.int64),
         "outcome": np.zeros(n_lanes, dtype=np.int32),
     }
-    _run(kernel_for(model), arrays, tolerance, max_steps, watch)
-    return Lanes(
-        times=times,
-        states=arrays["states"],
-        by_start=arrays["by_start"],
-        by_parameters=arrays["by_parameters"],
-        failures=_failures(model, arrays, max_steps),
-        steps=arrays["steps"],
+    _run(kernel_for(model, quad=quad), arrays, tolerance, max_steps, watch)
+    parts = (
+        [{k: a[..., i] if a.dtype == float else a for k, a in arrays.items()} for i in range(2)]
+        if quad
+        else [arrays]
     )
+    failures = _failures(model, parts[0], max_steps)
+    lanes = [
+        Lanes(times, part["states"], part.get("by_start"), part.get("by_parameters"), failures, part["steps"])
+        for part in parts
+    ]
+    return replace(lanes[0], low=lanes[1]) if quad else lanes[0]
+
+
+def _inputs(times: Array, starts: Array, parameters: Array) -> dict[str, Array]:
+    return {"times": times, "starts": starts, "parameters": parameters}
+
+
+def _paired(array: Array) -> Array:
+    """Doubles as pairs (high, low) with nothing in the low part."""
+    return np.stack([array, np.zeros_like(array)], axis=-1)
 
 
 def order_for(tolerance: float, highest: int) -> int:
@@ -87,7 +103,7 @@ def _run(
     job = _Work(
         n_lanes=n_lanes,
         n_times=n_times,
-        **{name: array.ctypes.data for name, array in arrays.items() if array is not None},
+        **{name: array.ctypes.data for name, array in arrays.items()},
         tolerance=tolerance,
         tangent_tolerance=TANGENT_SLACK * tolerance,
         floor=STEP_FLOOR,

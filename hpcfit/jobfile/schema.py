@@ -25,7 +25,7 @@ class Key:
 
 _EXPRESSIONS = values.table_of(values.text)
 _NUMBERS = values.table_of(values.number)
-_TOLERANCE = values.between(1e-18, LARGEST_TOLERANCE)
+_TOLERANCE = values.between(1e-36, LARGEST_TOLERANCE)
 
 SCHEMA: dict[str, dict[str, Key]] = {
     "": {

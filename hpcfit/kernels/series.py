@@ -77,6 +77,7 @@ class Tape:
         self.recurrences: list[Recurrence] = []
         self.kinks: list[Symbol] = known.kinks if known else []  # arguments g; their signs are the modes
         self._modes: dict[int, int] = known._modes if known else {}
+        self._fixed_kinks = known is not None
         self._twins: dict[tuple[str, tuple[int, ...]], str] = dict(known._twins) if known else {}
 
     def add(self, outputs: Sequence[Symbol]) -> None:
@@ -110,23 +111,41 @@ class Tape:
         return self.at(symbol.index, k)
 
     def mode(self, node: Node) -> str:
-        """C for +1 or -1: the side of the kink on which the path is."""
+        """C for +1 or -1: the side of the kink on which the path is.
+
+        A comparison that only derivatives contain (a guard against 0 * log(0), say) is no kink of the path:
+        its side is that of the beginning of the step.
+        """
+        known = self.known_mode(node)
+        if known:
+            return known
+        if self._fixed_kinks:
+            values = [self.at(argument, "0") for argument in node.arguments]
+            return f"(2 * {plain(node.operation, values)} - 1)" if len(values) == 2 else plain("sign", values)
+        argument, _ = self._kink(node)
+        self._modes[argument.index] = len(self.kinks)
+        self.kinks.append(argument)
+        return str(self.known_mode(node))
+
+    def known_mode(self, node: Node) -> str | None:
+        """The mode of a kink that the tape has met already."""
+        argument, negated = self._kink(node)
+        if argument.index not in self._modes:
+            return None
+        return f"({'-' * negated}mode[{self._modes[argument.index]}])"
+
+    def _kink(self, node: Node) -> tuple[Symbol, bool]:
+        """The argument g whose sign decides, and whether it does so with the other sign."""
         if node.operation == "sign":
-            return self._mode_of(Symbol(self.graph, node.arguments[0]))
+            return Symbol(self.graph, node.arguments[0]), False
         left, right = (Symbol(self.graph, argument) for argument in node.arguments)  # less: right - left > 0
         if left.index > right.index:
-            return f"(-{self._mode_of(self.graph.apply('subtract', left, right))})"
-        return self._mode_of(self.graph.apply("subtract", right, left))
+            return self.graph.apply("subtract", left, right), True
+        return self.graph.apply("subtract", right, left), False
 
     def truth(self, node: Node) -> str:
         """C for 1 or 0: whether a comparison holds on this side of its kink."""
         return f"((1 + {self.mode(node)}) / 2)"
-
-    def _mode_of(self, argument: Symbol) -> str:
-        if argument.index not in self._modes:
-            self._modes[argument.index] = len(self.kinks)
-            self.kinks.append(argument)
-        return f"mode[{self._modes[argument.index]}]"
 
     def _role(self, node: Node) -> str:
         if not node.arguments:

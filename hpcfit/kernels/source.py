@@ -351,11 +351,10 @@ class KernelWriter:
         lines = []
         for index in self.graph.reachable([symbol for _, symbol in outputs]):
             node = self.graph.nodes[index]
-            varies = self.tangent.role.get(index) == SERIES
-            if node.operation == "sign" and varies:
-                names[index] = self.tangent.mode(node)
-            elif node.operation in ("less", "less_equal") and varies:
-                names[index] = self.tangent.truth(node)
+            choosing = node.operation in ("sign", "less", "less_equal")
+            mode = self.tangent.known_mode(node) if choosing else None
+            if mode:
+                names[index] = mode if node.operation == "sign" else f"((1 + {mode}) / 2)"
             elif node.arguments:
                 values = [names[argument] for argument in node.arguments]
                 names[index] = f"w{index}"
