@@ -1,6 +1,6 @@
 # hpcfit: the commands of a working copy. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint clean
+.PHONY: help setup demo test lint bench clean
 MAKEFLAGS += --no-print-directory
 
 python := .venv/bin/python
@@ -41,6 +41,21 @@ demo: .venv/.ready  ## run jobs/demo.toml, compare its sensitivities with differ
 
 test: lint  ## lint, then run all tests (ARGS="-k spectrum" goes to pytest)
 	$(python) -m pytest $(ARGS)
+
+bench: build/bench-venv/.ready  ## measure against heyoka, jitcode, casadi and scipy
+	@mkdir -p build/bench
+	for part in intervals dense compiling; do \
+	    build/bench-venv/bin/python -m benchmarks.$$part --json build/bench/$$part.json || exit 1; done
+
+# The peers see the packages of .venv, and leave it as it is.
+site := import sysconfig; print(sysconfig.get_path("purelib"))
+build/bench-venv/.ready: benchmarks/requirements.txt .venv/.ready
+	$(python) -m venv --system-site-packages --clear build/bench-venv
+	echo "import site; site.addsitedir('$$($(python) -c '$(site)')')" \
+	    > $$(build/bench-venv/bin/python -c '$(site)')/hpcfit-venv.pth
+	build/bench-venv/bin/pip --disable-pip-version-check install -q --no-deps -c .ci/constraints.txt \
+	    -r benchmarks/requirements.txt
+	touch $@
 
 lint: .venv/.ready  ## ruff (check and format) and mypy
 	$(python) -m ruff check .

@@ -81,6 +81,16 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Crossings:
+    """Events met by the lanes of a propagation, in the order of lane and time."""
+
+    lanes: NDArray[np.int64]  # (n_events,)
+    events: NDArray[np.int64]  # (n_events,) which of the event functions
+    times: Array  # (n_events,)
+    states: Array  # (n_events, n)
+
+
+@dataclass(frozen=True)
 class Lanes:
     """Many trajectories through time; a failed lane holds NaN after the time of its failure."""
 
@@ -90,6 +100,7 @@ class Lanes:
     by_parameters: Array | None  # (n_lanes, n_times, n, n_p)
     failures: tuple[Failure, ...]
     steps: NDArray[np.int64]  # (n_lanes,) accepted steps
+    crossings: Crossings | None = None  # where events were asked for
     low: Lanes | None = None  # of a 128-bit run: what the doubles above cannot hold, to be added to them
 
 

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from hpcfit.commands.verb import new_verb
+from hpcfit.kernels.build import model_source
+from hpcfit.kernels.compiler import needed_compiler
 from hpcfit.models import catalogue
 from hpcfit.models.define import Model
+from hpcfit.records import InputError, Mistake
 
 
 def add(verbs: Any) -> None:
@@ -21,10 +24,18 @@ def add(verbs: Any) -> None:
     )
     parser.add_argument("name", nargs="?", help="show this model")
     parser.add_argument("--size", type=int, help="number of states, for models that come in any size")
+    parser.add_argument("--source", action="store_true", help="print the C source of its kernel")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.source:
+        if not arguments.name:
+            raise InputError(
+                Mistake("models", "--source needs a model", "as in hpcfit models lorenz --source")
+            )
+        print(model_source(catalogue.find(arguments.name, arguments.size), needed_compiler()), end="")
+        return 0
     if arguments.name:
         print(_page(catalogue.find(arguments.name, arguments.size), arguments.size))
         return 0

@@ -11,7 +11,7 @@ import numpy as np
 from hpcfit.flow.extrapolation import extrapolate
 from hpcfit.flow.maps import iterate
 from hpcfit.flow.progress import Progress, Watch
-from hpcfit.flow.taylor import taylor
+from hpcfit.flow.taylor import Event, taylor
 from hpcfit.models.define import Model
 from hpcfit.models.names import nearest
 from hpcfit.records import Array, InputError, Lanes
@@ -47,20 +47,21 @@ def propagate(
     tolerance: float | None = None,
     method: str | None = None,
     max_steps: int | None = None,
+    events: Sequence[Event] = (),
     watch: Watch | None = None,
 ) -> Lanes:
     """Move lanes from their first time through all others.
 
     times (T,) for all lanes or (L, T); starts (n,) or (L, n); parameters (n_p,) or (L, n_p).
     A lane that fails is reported in `failures` with time and cause; the others finish. `watch` is told the
-    part of the whole time that has been covered.
+    part of the whole time that has been covered. `events` are met on the way and listed in `crossings`.
     """
     grid, start_lanes, parameter_lanes = _as_lanes(model, times, starts, parameters)
     _check_times(model, grid)
     method, tolerance = _chosen(model, method, tolerance)
     budget = max_steps or (MAP_STEPS if model.kind == "map" else METHODS[method].max_steps)
     with np.errstate(all="ignore"):  # what is not finite is found and reported lane by lane
-        if method in ("taylor", "taylor128") and model.kind == "flow":
+        if method in ("taylor", "taylor128"):
             return taylor(
                 model,
                 grid,
@@ -70,8 +71,11 @@ def propagate(
                 tolerance=tolerance,
                 max_steps=budget,
                 quad=method == "taylor128",
+                events=events,
                 watch=watch,
             )
+        if events:
+            raise InputError(f'{model.name}: events need the compiled series; use method = "taylor"')
         progress = Progress.begin(model, grid, start_lanes, parameter_lanes, sensitivities)
         progress.watch = watch
         if model.kind == "map":

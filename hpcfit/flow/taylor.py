@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import math
 import threading
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,21 @@ from hpcfit.flow.progress import STEP_FLOOR, Progress, Watch
 from hpcfit.kernels.build import Kernel, kernel_for
 from hpcfit.kernels.source import HIGHEST_ORDER, HIGHEST_QUAD_ORDER
 from hpcfit.models.define import Model
-from hpcfit.records import Array, Failure, Lanes, Outcome
+from hpcfit.models.graph import Symbol
+from hpcfit.records import Array, Crossings, Failure, Lanes, Outcome
 
 FINISHED, NOT_FINITE, FLOOR, BUDGET, STICKING = 1, 2, 3, 4, 5  # as in runtime/driver.h
 TANGENT_SLACK = 100.0  # tangents may err this much more than the state
 WATCH_SECONDS = 0.2
+FIRST_EVENT_CAPACITY = 1024  # per lane
+
+
+@dataclass(frozen=True)
+class Event:
+    """A traced function g(t, x, p) whose roots are wanted: where it rises (1), falls (-1) or both (0)."""
+
+    expression: Symbol
+    direction: int = 0
 
 
 class _Work(ctypes.Structure):
@@ -33,6 +44,9 @@ class _Work(ctypes.Structure):
         *[(name, ctypes.c_double) for name in ("tolerance", "tangent_tolerance", "floor")],
         ("max_steps", ctypes.c_long),
         ("order", ctypes.c_int),
+        ("event_capacity", ctypes.c_long),
+        *[(name, ctypes.c_void_p) for name in ("directions", "event_counts", "event_numbers")],
+        *[(name, ctypes.c_void_p) for name in ("event_times", "event_states")],
         ("stop", ctypes.c_void_p),
         ("covered", ctypes.c_void_p),
     ]
@@ -48,6 +62,7 @@ def taylor(
     tolerance: float,
     max_steps: int,
     quad: bool = False,
+    events: Sequence[Event] = (),
     watch: Watch | None = None,
 ) -> Lanes:
     """Propagate lanes by compiled Taylor series: times (L, T), starts (L, n), parameters (L, n_p).
@@ -59,14 +74,21 @@ def taylor(
     columns = {"by_start": n, "by_parameters": n_p} if sensitivities else {}
     arrays: dict[str, Any] = {
         **{name: _paired(a) if quad else a for name, a in _inputs(times, starts, parameters).items()},
-        "states": np.full((n_lanes, n_times, n, *pair), np.nan),
-        **{name: np.full((n_lanes, n_times, n, width, *pair), np.nan) for name, width in columns.items()},
+        "states": np.empty((n_lanes, n_times, n, *pair)),
+        **{name: np.empty((n_lanes, n_times, n, width, *pair)) for name, width in columns.items()},
         "last_time": np.empty((n_lanes, *pair)),
         "last_state": np.empty((n_lanes, n, *pair)),
         "steps": np.zeros(n_lanes, dtype=np.int64),
         "outcome": np.zeros(n_lanes, dtype=np.int32),
     }
-    _run(kernel_for(model, quad=quad), arrays, tolerance, max_steps, watch)
+    kernel = kernel_for(model, quad=quad, events=[event.expression for event in events])
+    capacity = FIRST_EVENT_CAPACITY if events else 0
+    while True:
+        arrays |= _event_arrays(events, n_lanes, n, capacity, pair)
+        _run(kernel, arrays, capacity, tolerance, max_steps, watch)
+        if not events or (needed := int(arrays["event_counts"].max())) <= capacity:
+            break
+        capacity = needed  # the path is the same every time, so the second time is enough
     parts = (
         [{k: a[..., i] if a.dtype == float else a for k, a in arrays.items()} for i in range(2)]
         if quad
@@ -74,10 +96,44 @@ def taylor(
     )
     failures = _failures(model, parts[0], max_steps)
     lanes = [
-        Lanes(times, part["states"], part.get("by_start"), part.get("by_parameters"), failures, part["steps"])
+        Lanes(
+            times,
+            part["states"],
+            part.get("by_start"),
+            part.get("by_parameters"),
+            failures,
+            part["steps"],
+            _crossings(part),
+        )
         for part in parts
     ]
     return replace(lanes[0], low=lanes[1]) if quad else lanes[0]
+
+
+def _event_arrays(
+    events: Sequence[Event], n_lanes: int, n: int, capacity: int, pair: tuple[int, ...]
+) -> dict[str, Any]:
+    if not events:
+        return {}
+    return {
+        "directions": np.array([event.direction for event in events], dtype=np.int32),
+        "event_counts": np.zeros(n_lanes, dtype=np.int64),
+        "event_numbers": np.zeros((n_lanes, capacity), dtype=np.int32),
+        "event_times": np.full((n_lanes, capacity, *pair), np.nan),
+        "event_states": np.full((n_lanes, capacity, n, *pair), np.nan),
+    }
+
+
+def _crossings(part: dict[str, Any]) -> Crossings | None:
+    """The filled places of the event arrays, by lane and time."""
+    if "event_counts" not in part:
+        return None
+    lanes, places = np.nonzero(np.arange(part["event_times"].shape[1]) < part["event_counts"][:, None])
+    times = part["event_times"][lanes, places]
+    order = np.lexsort((times, lanes))
+    lanes, places = lanes[order], places[order]
+    numbers = part["event_numbers"][lanes, places].astype(np.int64)
+    return Crossings(lanes, numbers, times[order], part["event_states"][lanes, places])
 
 
 def _inputs(times: Array, starts: Array, parameters: Array) -> dict[str, Array]:
@@ -95,7 +151,12 @@ def order_for(tolerance: float, highest: int) -> int:
 
 
 def _run(
-    kernel: Kernel, arrays: dict[str, Any], tolerance: float, max_steps: int, watch: Watch | None
+    kernel: Kernel,
+    arrays: dict[str, Any],
+    capacity: int,
+    tolerance: float,
+    max_steps: int,
+    watch: Watch | None,
 ) -> None:
     """Call the kernel; where somebody watches, in a thread of its own, so that it can be interrupted."""
     stop, covered = np.zeros(1, dtype=np.int32), np.zeros(1)
@@ -108,6 +169,7 @@ def _run(
         tangent_tolerance=TANGENT_SLACK * tolerance,
         floor=STEP_FLOOR,
         max_steps=max_steps,
+        event_capacity=capacity,
         order=order_for(tolerance, HIGHEST_QUAD_ORDER if kernel.quad else HIGHEST_ORDER),
         stop=stop.ctypes.data,
         covered=covered.ctypes.data,
@@ -143,6 +205,8 @@ def _failures(model: Model, arrays: dict[str, Any], max_steps: int) -> tuple[Fai
             progress.fail_spent(i, max_steps)
         elif outcome == STICKING:
             progress.fail(i, Outcome.STICKING, "both sides of the kink push the path back to it")
+        elif model.kind == "map":
+            progress.fail(i, Outcome.NOT_FINITE, progress.culprit(i))
         else:
             span = float(arrays["times"][lane, -1] - arrays["times"][lane, 0])
             progress.fail_tiny(i, span * 2.0**-50, outcome == NOT_FINITE)

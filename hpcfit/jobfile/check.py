@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hpcfit.flow.propagate import DEFAULT_METHOD, METHODS
 from hpcfit.jobfile.read import Document
 from hpcfit.jobfile.schema import ALLOWED_TABLES, KINDS, REQUIRED_TABLES, SCHEMA, Key
 from hpcfit.jobfile.values import split_remedy
@@ -128,6 +129,7 @@ def check(document: Document) -> tuple[Job | None, list[Mistake]]:
     if kind == "simulate" and "truth" in document.values:
         _check_one_time_grid(checker, document.values)
     _check_map_times(checker, tables, model)
+    _check_tolerance(checker, tables.get("simulate", {}))
     if checker.mistakes or names is None:
         return None, sorted(checker.mistakes, key=lambda mistake: document.line(mistake.key))
     return Job(document, kind, tables[""]["seed"], tables, names, model), []
@@ -226,6 +228,15 @@ def _check_values(
     missing = [name for name in known or () if name not in given]
     if missing:
         checker.wrong(key, f"no value for the {what} {', '.join(missing[:8])}", "give a value to each")
+
+
+def _check_tolerance(checker: Checker, options: Mapping[str, Any]) -> None:
+    tolerance, method = options.get("tolerance"), options.get("method") or DEFAULT_METHOD
+    if tolerance is not None and tolerance < METHODS[method].smallest_tolerance:
+        smallest = METHODS[method].smallest_tolerance
+        checker.wrong(
+            "simulate.tolerance", f"method {method} takes {smallest:g} at least", "leave it out", tolerance
+        )
 
 
 def _check_one_time_grid(checker: Checker, given: Mapping[str, Any]) -> None:

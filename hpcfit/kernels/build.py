@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import platform
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,16 +14,18 @@ from hpcfit.kernels.cache import open_cache
 from hpcfit.kernels.compiler import (
     FLAGS,
     compile_shared,
+    cpu,
     has_wide_registers,
-    native_macros,
     needed_compiler,
+    target_macros,
     version,
 )
 from hpcfit.kernels.source import RUNTIME, Blocking, kernel_source
 from hpcfit.models.define import Model
+from hpcfit.models.graph import Symbol
 
 _LOADED: dict[str, Kernel] = {}  # one dlopen per kernel and process
-_BY_MODEL: dict[tuple[int, bool], tuple[Model, Kernel]] = {}
+_BY_MODEL: dict[tuple[int, bool, tuple[int, ...]], tuple[Model, Kernel]] = {}
 
 
 @dataclass(frozen=True)
@@ -35,19 +38,19 @@ class Kernel:
     quad: bool
 
 
-def kernel_for(model: Model, *, quad: bool = False) -> Kernel:
-    """The kernel of a traced flow, compiled now or taken from the cache."""
-    key = (id(model), quad)
+def kernel_for(model: Model, *, quad: bool = False, events: Sequence[Symbol] = ()) -> Kernel:
+    """The kernel of a traced model, compiled now or taken from the cache."""
+    key = (id(model), quad, tuple(event.index for event in events))
     if key not in _BY_MODEL or _BY_MODEL[key][0] is not model:
         compiler = needed_compiler()
-        source = model_source(model, compiler)
+        source = model_source(model, compiler, events)
         _BY_MODEL[key] = (model, _built(compiler, model.name, source, quad))
     return _BY_MODEL[key][1]
 
 
-def model_source(model: Model, compiler: str) -> str:
+def model_source(model: Model, compiler: str, events: Sequence[Symbol] = ()) -> str:
     """C source of a model for this machine's registers."""
-    return kernel_source(model, Blocking(registers=24 if has_wide_registers(compiler) else 10))
+    return kernel_source(model, Blocking(registers=24 if has_wide_registers(compiler) else 10), events)
 
 
 def _built(compiler: str, name: str, source: str, quad: bool) -> Kernel:
@@ -61,7 +64,13 @@ def _built(compiler: str, name: str, source: str, quad: bool) -> Kernel:
 
 def _identity(compiler: str, source: str, quad: bool) -> str:
     headers = [path.read_text() for path in sorted(RUNTIME.glob("*.h"))]
-    machine = [version(compiler), native_macros(compiler), "-".join(platform.libc_ver()), *FLAGS, str(quad)]
+    machine = [
+        version(compiler),
+        target_macros(compiler, cpu()),
+        "-".join(platform.libc_ver()),
+        *FLAGS,
+        str(quad),
+    ]
     return hashlib.sha256("\0".join([source, *headers, *machine]).encode()).hexdigest()[:32]
 
 

@@ -50,17 +50,26 @@ def version(compiler: str) -> str:
     return answer.stdout.splitlines()[0].strip() if answer.stdout else "unknown"
 
 
+def cpu() -> str:
+    """The CPU that kernels are compiled for: $HPCFIT_CPU (as in x86-64-v3), else the one of this machine."""
+    return os.environ.get("HPCFIT_CPU") or "native"
+
+
 @lru_cache(maxsize=4)
-def native_macros(compiler: str) -> str:
-    """What the compiler knows about this CPU: part of a kernel's identity."""
-    command = [compiler, "-march=native", "-dM", "-E", "-x", "c", os.devnull]
+def target_macros(compiler: str, target: str) -> str:
+    """What the compiler knows about a CPU: part of a kernel's identity."""
+    command = [compiler, f"-march={target}", "-dM", "-E", "-x", "c", os.devnull]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    if answer.returncode:
+        raise InputError(
+            f"{compiler} does not know the CPU '{target}'; set HPCFIT_CPU to one that it knows, or unset it"
+        )
     return answer.stdout
 
 
 def has_wide_registers(compiler: str) -> bool:
     """Whether vectors have 32 registers (AVX-512, AArch64) rather than 16."""
-    macros = native_macros(compiler)
+    macros = target_macros(compiler, cpu())
     return "__AVX512F__" in macros or "__aarch64__" in macros
 
 
@@ -71,7 +80,7 @@ def compile_shared(compiler: str, source: Path, target: Path, include: Path, *, 
     command = [
         compiler,
         *FLAGS,
-        "-march=native",
+        f"-march={cpu()}",
         *precision,
         f"-I{include}",
         "-o",

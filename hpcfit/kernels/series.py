@@ -38,7 +38,8 @@ class Recurrence:
 def normalised(graph: Graph, outputs: Sequence[Symbol]) -> list[Symbol]:
     """Pass 0: the same expressions with fewer kinds of operations.
 
-    min, max and abs become choices and signs; a power with an exponent that varies becomes exp and log.
+    min, max and abs become choices and signs; a power with an exponent that varies becomes exp and log;
+    factors that do not vary leave products, so that (b x) y and (c x) y share the one convolution of x y.
     """
     new: dict[int, Symbol] = {}
     for index in graph.reachable(outputs):
@@ -59,7 +60,27 @@ def _normal_form(graph: Graph, node: Node, arguments: list[Symbol]) -> Symbol:
             return apply("where", apply("less", y, x), x, y)
         case "power", [x, y] if not _parameters_only(graph, y):
             return apply("exp", apply("multiply", y, apply("log", x)))
+        case "multiply" | "divide", [x, y] if not _parameters_only(graph, x) and not _parameters_only(
+            graph, y
+        ):
+            (factor, x), (other, y) = _without_uniform(graph, x), _without_uniform(graph, y)
+            return apply("multiply", apply(node.operation, factor, other), apply(node.operation, x, y))
     return apply(node.operation, *arguments)
+
+
+def _without_uniform(graph: Graph, symbol: Symbol) -> tuple[Symbol, Symbol]:
+    """A product as (what does not vary, the rest)."""
+    factor = graph.symbol(1.0)
+    while True:
+        arguments = [Symbol(graph, argument) for argument in symbol.node.arguments]
+        if symbol.node.operation == "negative":
+            factor, symbol = -factor, arguments[0]
+        elif symbol.node.operation == "multiply" and _parameters_only(graph, arguments[0]):
+            factor, symbol = factor * arguments[0], arguments[1]
+        elif symbol.node.operation == "multiply" and _parameters_only(graph, arguments[1]):
+            factor, symbol = factor * arguments[1], arguments[0]
+        else:
+            return factor, symbol
 
 
 def _parameters_only(graph: Graph, symbol: Symbol) -> bool:

@@ -6,7 +6,7 @@ through time is the same for all models and stands in runtime/driver.h.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from hpcfit.kernels.jacobian import Combination, TangentRow, tangent_rows
 from hpcfit.kernels.series import SERIES, Recurrence, Tape, literal, normalised, plain
 from hpcfit.models.define import Model
 from hpcfit.models.derivatives import derivative, jacobians
-from hpcfit.models.graph import Symbol
+from hpcfit.models.graph import Graph, Node, Symbol
 
 RUNTIME = Path(__file__).parent / "runtime"
 HIGHEST_ORDER, HIGHEST_QUAD_ORDER = 24, 44  # ORDER of runtime/lanes.h
@@ -32,15 +32,15 @@ class Blocking:
     registers: int  # 24 of 32, or 10 of 16
 
 
-def kernel_source(model: Model, blocking: Blocking) -> str:
-    """The whole C source for one traced flow."""
-    return KernelWriter(model, blocking).text()
+def kernel_source(model: Model, blocking: Blocking, events: Sequence[Symbol] = ()) -> str:
+    """The whole C source for one traced model; `events` are expressions whose roots can be asked for."""
+    return map_source(model) if model.kind == "map" else KernelWriter(model, blocking, events).text()
 
 
 class KernelWriter:
     """Runs the passes over one model and joins their text."""
 
-    def __init__(self, model: Model, blocking: Blocking) -> None:
+    def __init__(self, model: Model, blocking: Blocking, events: Sequence[Symbol] = ()) -> None:
         assert model.graph is not None, "an opaque model has no expressions to compile"
         self.model, self.graph, self.blocking = model, model.graph, blocking
         self.n, self.n_p = len(model.states), len(model.parameters)
@@ -54,6 +54,8 @@ class KernelWriter:
         self.base = Tape(self.graph)
         states = [self.graph.leaf("state", i) for i in range(self.n)]
         self.base.add([*states, self.graph.leaf("time"), *self.equations])
+        self.events = normalised(self.graph, events)
+        self.base.add(self.events)
         self.base.add(self.base.kinks)  # kink arguments are series too
         self.tangent = Tape(self.graph, known=self.base)
         self.tangent.add([entry for row in (*self.by_state, *self.by_parameter) for entry in row])
@@ -72,6 +74,7 @@ class KernelWriter:
             self._jacobian(),
             self._tangents(),
             self._kinks(),
+            self._events(),
             '#include "driver.h"',
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -87,6 +90,7 @@ class KernelWriter:
             "SERIES": len(arrays),
             "UNIFORMS": len(self.base.uniforms) + len(self.tangent.uniforms),
             "KINKS": len(self.base.kinks),
+            "EVENTS": len(self.events),
             "ROWS": self.n + len(self._combinations()),
             "QUADRATURE": int(self.quadrature),
         }
@@ -294,7 +298,6 @@ class KernelWriter:
             for j, entry in enumerate(row)
             if entry.constant != 0.0
         ]
-        zeros = ["    for (int j = 0; j < N * NP; j++) g[j] = all(0);"]
         signature = (
             "static void parameter_slopes(const v *x, const v *p, const v *u, const v *mode, v t, v *g)"
         )
@@ -311,7 +314,7 @@ class KernelWriter:
                 f"#define QUADRATURE_NODES {QUADRATURE_NODES}\n"
                 f"#define NODES {{{', '.join(_long(0.5 + x / 2) for x in nodes)}}}\n"
                 f"#define WEIGHTS {{{', '.join(_long(w / 2) for w in weights)}}}",
-                function(signature, zeros + self._plain(outputs)),
+                function(signature, self._plain(outputs)),
                 function("static void accumulate(const v *inverted, const v *g, v *sum)", added),
                 _inverse(self.n),
             ]
@@ -345,27 +348,64 @@ class KernelWriter:
             ]
         )
 
+    def _events(self) -> str:
+        """The series of the event functions."""
+        if not self.events:
+            return ""
+        names = self._series_names()
+        table = ", ".join(str(names.index(self.base.names[event.index])) for event in self.events)
+        return f"static const short event_series[EVENTS] = {{{table}}};"
+
     def _plain(self, outputs: Sequence[tuple[str, Symbol]]) -> list[str]:
-        """C that evaluates expressions at numbers: one local variable per shared subexpression."""
-        names: dict[int, str] = {}
-        lines = []
-        for index in self.graph.reachable([symbol for _, symbol in outputs]):
-            node = self.graph.nodes[index]
-            choosing = node.operation in ("sign", "less", "less_equal")
-            mode = self.tangent.known_mode(node) if choosing else None
-            if mode:
-                names[index] = mode if node.operation == "sign" else f"((1 + {mode}) / 2)"
-            elif node.arguments:
-                values = [names[argument] for argument in node.arguments]
-                names[index] = f"w{index}"
-                lines.append(f"    const v w{index} = {plain(node.operation, values)};")
-            elif node.operation == "constant":
-                names[index] = f"all({literal(float(node.value))})"
-            else:
-                names[index] = {"time": "t", "state": f"x[{int(node.value)}]"}.get(
-                    node.operation, f"p[{int(node.value)}]"
-                )
-        return lines + [f"    {target} = {names[symbol.index]};" for target, symbol in outputs]
+        return plain_lines(self.graph, outputs, self.tangent.known_mode)
+
+
+def map_source(model: Model) -> str:
+    """The C source for a map: the next state and its derivatives as numbers."""
+    assert model.graph is not None
+    n, n_p = len(model.states), len(model.parameters)
+    by_state, by_parameter = jacobians(model)
+    entries = [
+        *((f"J[{i * n + j}]", entry) for i, row in enumerate(by_state) for j, entry in enumerate(row)),
+        *((f"G[{i * n_p + j}]", entry) for i, row in enumerate(by_parameter) for j, entry in enumerate(row)),
+    ]
+    states = [(f"y[{i}]", equation) for i, equation in enumerate(model.equations)]
+    arguments = "(const v *x, const v *p, v t, "
+    parts = [
+        f"/* {model.name}: generated by hpcfit; lanes of a map with tangents. */",
+        '#include "lanes.h"',
+        f"#define N {n}\n#define NP {n_p}",
+        function(f"static void next_state{arguments}v *y)", plain_lines(model.graph, states)),
+        function(f"static void next_tangents{arguments}v *J, v *G)", plain_lines(model.graph, entries)),
+        '#include "maps.h"',
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def plain_lines(
+    graph: Graph,
+    outputs: Sequence[tuple[str, Symbol]],
+    known_mode: Callable[[Node], str | None] | None = None,
+) -> list[str]:
+    """C that evaluates expressions at numbers: one local variable per shared subexpression."""
+    names: dict[int, str] = {}
+    lines = []
+    for index in graph.reachable([symbol for _, symbol in outputs]):
+        node = graph.nodes[index]
+        choosing = node.operation in ("sign", "less", "less_equal")
+        mode = known_mode(node) if choosing and known_mode else None
+        if mode:
+            names[index] = mode if node.operation == "sign" else f"((1 + {mode}) / 2)"
+        elif node.arguments:
+            values = [names[argument] for argument in node.arguments]
+            names[index] = f"w{index}"
+            lines.append(f"    const v w{index} = {plain(node.operation, values)};")
+        elif node.operation == "constant":
+            names[index] = f"all({literal(float(node.value))})"
+        else:
+            letter = {"time": "t", "state": "x", "parameter": "p"}[node.operation]
+            names[index] = letter if letter == "t" else f"{letter}[{int(node.value)}]"
+    return lines + [f"    {target} = {names[symbol.index]};" for target, symbol in outputs]
 
 
 def _inverse(n: int) -> str:

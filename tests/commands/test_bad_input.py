@@ -143,7 +143,10 @@ JOBS: dict[str, tuple[str, list[str]]] = {
     # the options
     "observe unknown": (lorenz('"z"]', '"zz"]'), ["simulate.observe", "'zz'"]),
     "observe twice": (lorenz('"z"]', '"x"]'), ["simulate.observe", "twice"]),
-    "tolerance too small": (GOOD_JOB + "tolerance = 1e-20\n", ["simulate.tolerance = 1e-20", "between"]),
+    "tolerance too small": (
+        GOOD_JOB + "tolerance = 1e-20\n",
+        ["simulate.tolerance = 1e-20", "1e-18 at least"],
+    ),
     "method unknown": (GOOD_JOB + 'method = "euler"\n', ['simulate.method = "euler"', "extrapolation"]),
     "sensitivities not boolean": (
         GOOD_JOB + 'sensitivities = "yes"\n',
@@ -301,6 +304,7 @@ COMMANDS: dict[str, tuple[Callable[[Path], None], list[str], list[str]]] = {
     ),
     "unknown model": (nothing, ["models", "lorens"], ["'lorens'", "did you mean 'lorenz'"]),
     "model size": (nothing, ["models", "lorenz96", "--size", "1"], ["size 1"]),
+    "source of no model": (nothing, ["models", "--source"], ["--source needs a model"]),
     "check several": (nothing, ["check", "job.toml", "no.toml", "none.toml"], ["no.toml", "none.toml"]),
 }
 

@@ -3,33 +3,20 @@
 
 enum { RUNNING = 0, FINISHED = 1, NOT_FINITE = 2, STEP_FLOOR = 3, STEP_BUDGET = 4, STICKING = 5 };
 
-typedef struct {
-    long n_lanes, n_times;
-    const double *times;       /* [n_lanes][n_times] */
-    const double *starts;      /* [n_lanes][N] */
-    const double *parameters;  /* [n_lanes][NP] */
-    double *states;            /* [n_lanes][n_times][N] */
-    double *by_start;          /* [n_lanes][n_times][N][N], or null: no tangents */
-    double *by_parameters;     /* [n_lanes][n_times][N][NP] */
-    double *last_time;         /* [n_lanes] */
-    double *last_state;        /* [n_lanes][N] */
-    long *steps;               /* [n_lanes] */
-    int *outcome;              /* [n_lanes] */
-    double tolerance, tangent_tolerance, floor;
-    long max_steps;
-    int order;
-    volatile int *stop;        /* set from outside to end early; null: never */
-    volatile double *covered;  /* the part of the work that is done */
-} work;
+#include "work.h"
 
 typedef struct {
     long lane[W], next[W], steps[W], due[W];   /* lane -1: nobody; due: outputs inside the present step */
     v x[N], S[N][N + NP + 1], p[NP + 1], u[UNIFORMS + 1], mode[KINKS + 1];
     v t, t_low;                                /* the time, with what its last bit cannot hold */
     v end;
-    int order[W], insist[W];                   /* insist: the tangents need the full order */
+    orders order;
+    int insist[W];                             /* the tangents need the full order */
+    v natural[NP + 1];                         /* 1 / |parameter|, or 1 */
     v s[SERIES * STRIDE];
     int fresh[KINKS + 1][W], stuck[W];         /* fresh: the path has just crossed this kink */
+    real side[EVENTS + 1][W];                  /* of each event's g: 0 where it is not known yet */
+    int met[EVENTS + 1][W];                    /* met: the path is on g = 0 */
     v held[HELD * STRIDE];
     v d[WIDEST * ROWS * STRIDE], T[N][N + NP + 1];
 } crew;
@@ -43,20 +30,21 @@ static void write_state(const work *job, const crew *c, int l, long output, cons
     for (int i = 0; i < N; i++) put(job->states, point * N + i, LANE(x[i], l));
 }
 
-static void write_column(const work *job, const crew *c, int l, long output, int column, const v *rows, int stride)
+/* Columns first .. first + width - 1 of the tangents; row i begins at values[i * stride]. */
+static void write_columns(const work *job, const crew *c, int l, long output, int first, int width, const v *values, int stride)
 {
     long point = c->lane[l] * job->n_times + output;
+    int by_start = first < N ? (first + width < N ? width : N - first) : 0;
     for (int i = 0; i < N; i++) {
-        if (column < N) put(job->by_start, (point * N + i) * N + column, LANE(rows[i * stride], l));
-        else put(job->by_parameters, (point * N + i) * NP + column - N, LANE(rows[i * stride], l));
+        for (int j = 0; j < by_start; j++) put(job->by_start, (point * N + i) * N + first + j, LANE(values[i * stride + j], l));
+        for (int j = by_start; j < width; j++) put(job->by_parameters, (point * N + i) * NP + first + j - N, LANE(values[i * stride + j], l));
     }
 }
 
 static void write_end(const work *job, const crew *c, int l, long output)
 {
     write_state(job, c, l, output, c->x);
-    if (job->by_start)
-        for (int j = 0; j < N + NP; j++) write_column(job, c, l, output, j, &c->S[0][j], N + NP + 1);
+    if (job->by_start) write_columns(job, c, l, output, 0, N + NP, c->S[0], N + NP + 1);
 }
 
 static void leave(const work *job, crew *c, int l, int outcome)
@@ -66,6 +54,7 @@ static void leave(const work *job, crew *c, int l, int outcome)
     job->steps[lane] = c->steps[l];
     put(job->last_time, lane, LANE(c->t, l));
     for (int i = 0; i < N; i++) put(job->last_state, lane * N + i, LANE(c->x[i], l));
+    for (long output = c->next[l]; outcome != FINISHED && output < job->n_times; output++) write_nothing(job, lane, output);
     c->lane[l] = -1;
 }
 
@@ -81,13 +70,19 @@ static int enter(const work *job, crew *c, long *queue)
             c->next[l] = 1;
             c->steps[l] = 0;
             for (int i = 0; i < N; i++) LANE(c->x[i], l) = get(job->starts, lane * N + i);
-            for (int j = 0; j < NP; j++) LANE(c->p[j], l) = get(job->parameters, lane * NP + j);
+            for (int j = 0; j < NP; j++) {
+                real p = get(job->parameters, lane * NP + j);
+                LANE(c->p[j], l) = p;
+                LANE(c->natural[j], l) = p != 0 ? 1 / FABS(p) : 1;
+            }
             for (int i = 0; i < N; i++)
                 for (int j = 0; j < N + NP; j++) LANE(c->S[i][j], l) = i == j;
             LANE(c->t, l) = get(job->times, lane * job->n_times);
             LANE(c->t_low, l) = 0;
             LANE(c->end, l) = get(job->times, (lane + 1) * job->n_times - 1);
             c->stuck[l] = c->insist[l] = 0;
+            for (int j = 0; j < EVENTS; j++) c->side[j][l] = c->met[j][l] = 0;
+            if (EVENTS && job->event_counts) job->event_counts[lane] = 0;
             for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
             write_end(job, c, l, 0);
             if (job->n_times == 1) leave(job, c, l, FINISHED);
@@ -111,13 +106,10 @@ INLINE void horner(const v *d, int stride, int order, int count, v h, v *to)
 }
 
 /* Coefficients beyond a lane's own order are not the lane's: they are set to zero. */
-INLINE void forget(const crew *c, v *d, int stride, int order, int count)
+INLINE void forget(const crew *c, v *d, int stride, int count)
 {
-    int lowest = order;
-    EACH(l) lowest = c->order[l] < lowest ? c->order[l] : lowest;
-    for (int k = lowest + 1; k <= order; k++)
-        EACH(l) if (k > c->order[l])
-            for (int j = 0; j < count; j++) LANE(d[k * stride + j], l) = 0;
+    for (int k = c->order.lowest + 1; k <= c->order.highest; k++)
+        for (int j = 0; j < count; j++) d[k * stride + j] = pick(c->order.within[k], d[k * stride + j], all(0));
 }
 
 /* How far output `number` of lane l is from the present time. */
@@ -157,19 +149,31 @@ static void write_inside(const work *job, crew *c, int order, long rounds)
 }
 
 #include "tangents.h"
+#include "roots.h"
 #include "kinks.h"
+#include "events.h"
+
+/* Zero where a lane's state and tangents are finite, NaN elsewhere. */
+static v not_a_number(const work *job, const crew *c)
+{
+    v state = all(0), row[N];
+    for (int i = 0; i < N; i++) state += c->x[i] * 0;
+    for (int i = 0; i < N; i++) row[i] = all(0);
+    if (job->by_start)
+        for (int j = 0; j < N + NP; j++) for (int i = 0; i < N; i++) row[i] += c->S[i][j] * 0;
+    for (int i = 0; i < N; i++) state += row[i];
+    return state;
+}
 
 /* Move the clock, write what is due, take out lanes that have finished or cannot go on. */
 static void end_step(const work *job, crew *c, v h, v reach, const int *crossed)
 {
     v sum = c->t + h, rest = c->t_low + ((c->t - (sum - (sum - c->t))) + (h - (sum - c->t)));
+    v check = not_a_number(job, c) + h * 0;
     EACH(l) {
         if (!alive(c, l)) continue;
-        real check = 0, step = LANE(h, l);
-        for (int i = 0; i < N; i++) check += LANE(c->x[i], l) * 0;
-        if (job->by_start)
-            for (int i = 0; i < N; i++) for (int j = 0; j < N + NP; j++) check += LANE(c->S[i][j], l) * 0;
-        if (check != 0 || step != step) {   /* not finite: the lane stays where it was */
+        real step = LANE(h, l);
+        if (LANE(check, l) != 0) {   /* not finite: the lane stays where it was */
             for (int i = 0; i < N; i++) LANE(c->x[i], l) = LANE(c->s[i * STRIDE], l);
             leave(job, c, l, NOT_FINITE);
             continue;
@@ -200,11 +204,9 @@ static int expand(const work *job, crew *c, settling *settled, v *h)
     settled->growth = job->by_start ? jacobian_start(s, c->p, c->u, c->mode) * settled->reach : all(0);
     int order = base_series(s, c->p, c->u, c->mode, settled, job->order);
     *h = state_step(s, order, job->tolerance);
-    EACH(l) {
-        if (settled->order[l]) LANE(*h, l) = LANE(settled->reach, l);
-        c->order[l] = settled->order[l] ? settled->order[l] : order;
-    }
-    for (int i = 0; i < N; i++) forget(c, s + i * STRIDE, 1, order, 1);
+    EACH(l) if (settled->order[l]) LANE(*h, l) = LANE(settled->reach, l);
+    note_orders(&c->order, settled->order, order);
+    for (int i = 0; i < N; i++) forget(c, s + i * STRIDE, 1, 1);
     *h = smaller(*h, settled->reach);
     return order;
 }
@@ -231,6 +233,7 @@ static void step(const work *job, crew *c)
         again = job->by_start && !move_tangents(job, c, order, &h, crossed);
     } while (again);
     write_inside(job, c, order, count_due(job, c, h));
+    find_events(job, c, h);
     for (int i = 0; i < N; i++) horner(s + i * STRIDE, 1, order, 1, h, c->x + i);
     end_step(job, c, h, settled.reach, crossed);
 }
@@ -247,12 +250,14 @@ static void tell(const work *job, const crew *c, long queue)
 
 int propagate(const work *job)
 {
-    static __thread crew c;   /* zero at the start, also where series are never written */
+    static __thread crew storage;   /* zero at the start, also where series are never written */
+    crew *c = &storage;
+    __asm__("" : "+r"(c));          /* or its address would be asked for again and again */
     long queue = 0;
-    EACH(l) c.lane[l] = -1;
-    while (enter(job, &c, &queue) && !(job->stop && *job->stop)) {
-        step(job, &c);
-        if (job->covered) tell(job, &c, queue);
+    EACH(l) c->lane[l] = -1;
+    while (enter(job, c, &queue) && !(job->stop && *job->stop)) {
+        step(job, c);
+        if (job->covered) tell(job, c, queue);
     }
     return 0;
 }

@@ -105,10 +105,13 @@ LANEWISE(v_atan, ATAN)
 LANEWISE(v_sinh, SINH)
 LANEWISE(v_cosh, COSH)
 LANEWISE(v_tanh, TANH)
+INLINE v v_abs(v a) { return size(a); }
+INLINE v v_min(v a, v b) { return smaller(a, b); }
+INLINE v v_max(v a, v b) { return larger(a, b); }
 INLINE v v_sign(v a) { v r; EACH(l) LANE(r, l) = (LANE(a, l) > 0) - (LANE(a, l) < 0); return r; }
 INLINE v v_less(v a, v b) { v r; EACH(l) LANE(r, l) = LANE(a, l) < LANE(b, l); return r; }
 INLINE v v_less_equal(v a, v b) { v r; EACH(l) LANE(r, l) = LANE(a, l) <= LANE(b, l); return r; }
-INLINE v v_where(v c, v a, v b) { return pick(c, a, b); }
+INLINE v v_where(v c, v a, v b) { return pick(c * c, a, b); }
 INLINE v v_power(v a, v b) { v r; EACH(l) LANE(r, l) = POW(LANE(a, l), LANE(b, l)); return r; }
 
 /* log2 and exp2 good to a few percent, for step sizes only: the exponent and the mantissa read as one number. */

@@ -1,5 +1,7 @@
 /* How far a series must go, and how long a step may be. */
 
+#define LOWEST_ORDER 6   /* terms before this one are not looked at */
+
 typedef struct {
     v reach;        /* the longest step that can be asked for */
     v power;        /* reach^k */
@@ -40,6 +42,7 @@ INLINE int settle(settling *w, const v *s, int k)
 {
     w->power *= w->reach;
     w->tangent *= w->growth * inverse[k];
+    if (k < LOWEST_ORDER) return w->open == 0;
     v term = largest(s, k) * w->power;
     EACH(l) {
         int below = LANE(term, l) <= LANE(w->need, l) && LANE(w->tangent, l) <= w->tangent_tolerance;
@@ -61,37 +64,52 @@ INLINE v state_step(const v *s, int order, real tolerance)
     return (real)0.95 * rough_exp2(smaller(larger(by_size, by_change), all(60)));
 }
 
-/* Largest entries of a column of the tangents at two orders; d[k * stride] is its row 0. */
-INLINE void column_sizes(const v *d, int width, int stride, const int *order, int highest, v *q1, v *q2)
+/* Which lanes end at which order: 1 where order k is the lane's last, where k + 1 is, where k is within it. */
+typedef struct {
+    int lowest, highest, of[W];
+    v last[ORDER + 2], before[ORDER + 2], within[ORDER + 2];
+} orders;
+
+INLINE void note_orders(orders *o, const int *settled, int highest)
 {
-    int same = 1;
-    EACH(l) same &= order[l] == highest;
-    *q1 = *q2 = all(0);
-    if (same) for (int r = 0; r < N; r++) {
-        *q1 = larger(*q1, size(d[(highest - 1) * stride + r * width]));
-        *q2 = larger(*q2, size(d[highest * stride + r * width]));
+    o->lowest = o->highest = highest;
+    EACH(l) {
+        o->of[l] = settled[l] ? settled[l] : highest;
+        o->lowest = o->of[l] < o->lowest ? o->of[l] : o->lowest;
     }
-    else EACH(l) for (int r = 0; r < N; r++) {
-        real e1 = FABS(LANE(d[(order[l] - 1) * stride + r * width], l)), e2 = FABS(LANE(d[order[l] * stride + r * width], l));
-        if (e1 > LANE(*q1, l)) LANE(*q1, l) = e1;
-        if (e2 > LANE(*q2, l)) LANE(*q2, l) = e2;
+    for (int k = o->lowest - 1; k <= highest; k++) EACH(l) {
+        LANE(o->last[k], l) = o->of[l] == k;
+        LANE(o->before[k], l) = o->of[l] == k + 1;
+        LANE(o->within[k], l) = k <= o->of[l];
+    }
+}
+
+/* Largest entries of a column of the tangents at each lane's last two orders; d[k * stride] is its row 0. */
+INLINE void column_sizes(const v *d, int width, int stride, const orders *o, v *q1, v *q2)
+{
+    *q1 = *q2 = all(0);
+    for (int k = o->lowest - 1; k <= o->highest; k++) {
+        v q = all(0);
+        for (int r = 0; r < N; r++) q = larger(size(d[k * stride + r * width]), q);
+        *q1 = larger(q * o->before[k], *q1);
+        *q2 = larger(q * o->last[k], *q2);
     }
 }
 
 /* The step that one column of the tangents allows, given the step h of the state and power = h^order. */
-INLINE v tangent_step(const v *d, int width, int stride, const int *order, int highest, v h, v power, real tolerance, v floor)
+INLINE v tangent_step(const v *d, int width, int stride, const orders *o, v h, v power, real tolerance, v floor)
 {
     v n0 = all(0), n1 = all(0), q1, q2;
     for (int r = 0; r < N; r++) {
         n0 = larger(n0, size(d[r * width]));
         n1 = larger(n1, size(d[stride + r * width]));
     }
-    column_sizes(d, width, stride, order, highest, &q1, &q2);
+    column_sizes(d, width, stride, o, &q1, &q2);
     v allowed = tolerance * larger(larger(n0, n1 * h), floor);
     v excess = larger(q1 * power * (1 / (real)32), q2 * power * h), step = h;   /* the error is smaller than the last term */
     EACH(l) if (LANE(excess, l) > LANE(allowed, l)) {
         v ratio = rough_log2(all(LANE(allowed, l) / LANE(excess, l)));
-        LANE(step, l) = (real)0.95 * LANE(h, l) * LANE(rough_exp2(ratio * inverse[order[l] - 1]), 0);
+        LANE(step, l) = (real)0.95 * LANE(h, l) * LANE(rough_exp2(ratio * inverse[o->of[l] - 1]), 0);
     }
     return step;
 }

@@ -15,23 +15,21 @@ INLINE void horner_many(const v *d, int stride, int order, int count, v h, v *to
 {
     int j = 0;
     for (; j + 8 <= count; j += 8) horner(d + j, stride, order, 8, h, to + j);
+    for (; j + 4 <= count; j += 4) horner(d + j, stride, order, 4, h, to + j);
     for (; j < count; j++) horner(d + j, stride, order, 1, h, to + j);
 }
 
 /* The largest step that a block of columns allows. */
-INLINE v block_step(const work *job, const crew *c, int block, int order, v h, v power)
+INLINE v block_step(const work *job, const crew *c, int block, v h, v power)
 {
     int width = blocks[block].width;
     v step = h, span = all(0);
     for (int i = 0; i < N; i++) span = larger(span, size(c->x[i]));
     for (int j = 0; j < width; j++) {
         int column = blocks[block].first + j;
-        v natural = all(1);
-        if (column >= N) EACH(l) {
-            real p = FABS(LANE(c->p[column - N], l));
-            LANE(natural, l) = LANE(span, l) / (p > 0 ? p : 1);
-        }
-        step = smaller(step, tangent_step(c->d + j, width, D_STRIDE(width), c->order, order, h, power, job->tangent_tolerance, (real)1e-3 * natural));
+        v floor = (real)1e-3 * (column < N ? all(1) : span * c->natural[column < N ? 0 : column - N]);
+        v one = tangent_step(c->d + j, width, D_STRIDE(width), &c->order, h, power, job->tangent_tolerance, floor);
+        step = smaller(step, one);
     }
     return step;
 }
@@ -42,7 +40,7 @@ INLINE v power_before(const crew *c, v h)
     v power;
     EACH(l) {
         real r = 1, b = LANE(h, l);
-        for (int k = c->order[l] - 1; k; k >>= 1, b *= b) if (k & 1) r *= b;
+        for (int k = c->order.of[l] - 1; k; k >>= 1, b *= b) if (k & 1) r *= b;
         LANE(power, l) = r;
     }
     return power;
@@ -54,7 +52,7 @@ INLINE int shorten(const work *job, crew *c, v step, v *h, int *crossed)
     int again = 0;
     EACH(l) if (LANE(step, l) < LANE(*h, l)) {
         crossed[l] = -1;
-        if (c->order[l] < job->order) again = c->insist[l] = 1;
+        if (c->order.of[l] < job->order) again = c->insist[l] = 1;
     }
     *h = step;
     return again;
@@ -105,13 +103,12 @@ static int move_tangents(const work *job, crew *c, int order, v *h, int *crossed
     jacobian_series(c->s, c->p, c->u, c->mode, order);
     for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) c->d[i * N + j] = all(i == j);
     tangent_block(c->s, c->p, c->u, order, N, c->d, source);
-    if (shorten(job, c, block_step(job, c, 0, order, *h, power_before(c, *h)), h, crossed)) return 0;
-    forget(c, c->d, D_STRIDE(N), order, N * N);
+    if (shorten(job, c, block_step(job, c, 0, *h, power_before(c, *h)), h, crossed)) return 0;
+    forget(c, c->d, D_STRIDE(N), N * N);
     long rounds = count_due(job, c, *h);
     for (long r = 0; r < rounds; r++) {
         tangents_at(c, order, place_of(job, c, r), T);
-        EACH(l) if (r < c->due[l])
-            for (int j = 0; j < N + NP; j++) write_column(job, c, l, c->next[l] + r, j, &T[0][j], N + NP + 1);
+        EACH(l) if (r < c->due[l]) write_columns(job, c, l, c->next[l] + r, 0, N + NP, T[0], N + NP + 1);
     }
     tangents_at(c, order, *h, T);
     memcpy(c->S, T, sizeof c->S);
@@ -136,18 +133,17 @@ again:;
             source[i * width + j] = source_of(c, i, first + j);
         }
         tangent_block(c->s, c->p, c->u, order, width, c->d, source);
-        v step = block_step(job, c, b, order, *h, power);
+        v step = block_step(job, c, b, *h, power);
         if (differs(step, *h)) {
             if (shorten(job, c, step, h, crossed)) return 0;
             if (b) goto again;   /* the blocks before this one took the longer step */
             power = power_before(c, *h);
             rounds = count_due(job, c, *h);
         }
-        forget(c, c->d, stride, order, N * width);
+        forget(c, c->d, stride, N * width);
         for (long r = 0; r < rounds; r++) {
             horner_many(c->d, stride, order, N * width, place_of(job, c, r), values);
-            EACH(l) if (r < c->due[l])
-                for (int j = 0; j < width; j++) write_column(job, c, l, c->next[l] + r, first + j, values + j, width);
+            EACH(l) if (r < c->due[l]) write_columns(job, c, l, c->next[l] + r, first, width, values, width);
         }
         horner_many(c->d, stride, order, N * width, *h, values);
         for (int i = 0; i < N; i++) for (int j = 0; j < width; j++) T[i][first + j] = values[i * width + j];

@@ -1,0 +1,36 @@
+/* What a kernel is given to do; flow/taylor.py holds its twin. Numbers are laid out as get and put say. */
+
+typedef struct {
+    long n_lanes, n_times;
+    const double *times;       /* [n_lanes][n_times] */
+    const double *starts;      /* [n_lanes][N] */
+    const double *parameters;  /* [n_lanes][NP] */
+    double *states;            /* [n_lanes][n_times][N] */
+    double *by_start;          /* [n_lanes][n_times][N][N], or null: no tangents */
+    double *by_parameters;     /* [n_lanes][n_times][N][NP] */
+    double *last_time;         /* [n_lanes] */
+    double *last_state;        /* [n_lanes][N] */
+    long *steps;               /* [n_lanes] */
+    int *outcome;              /* [n_lanes] */
+    double tolerance, tangent_tolerance, floor;
+    long max_steps;
+    int order;
+    long event_capacity;       /* per lane; further ones are counted, not stored */
+    const int *directions;     /* per event: 1 where g rises, -1 where it falls, 0 both */
+    long *event_counts;        /* [n_lanes] */
+    int *event_numbers;        /* [n_lanes][event_capacity] */
+    double *event_times;       /* [n_lanes][event_capacity] */
+    double *event_states;      /* [n_lanes][event_capacity][N] */
+    volatile int *stop;        /* set from outside to end early; null: never */
+    volatile double *covered;  /* the part of the work that is done */
+} work;
+
+/* An output that a lane did not reach. */
+static void write_nothing(const work *job, long lane, long output)
+{
+    long point = lane * job->n_times + output;
+    for (int i = 0; i < N; i++) put(job->states, point * N + i, (real)NAN);
+    if (!job->by_start) return;
+    for (int i = 0; i < N * N; i++) put(job->by_start, point * N * N + i, (real)NAN);
+    for (int i = 0; i < N * NP; i++) put(job->by_parameters, point * N * NP + i, (real)NAN);
+}
