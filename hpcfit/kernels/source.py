@@ -22,6 +22,7 @@ RUNTIME = Path(__file__).parent / "runtime"
 HIGHEST_ORDER, HIGHEST_QUAD_ORDER = 24, 44  # ORDER of runtime/lanes.h
 CONVOLUTIONS_PER_LOOP = 12
 QUADRATURE_NODES = 8
+LARGEST_IN_NEAREST_CACHE = 12  # states; larger systems read their coefficients once for two orders
 ARGUMENTS = "v *restrict s, const v *p, const v *u, const v *mode"
 
 
@@ -61,6 +62,7 @@ class KernelWriter:
         self.tangent.add([entry for row in (*self.by_state, *self.by_parameter) for entry in row])
         self.rows = tangent_rows(self.tangent, self.by_state)
         self.quadrature = self._prefers_quadrature()
+        self.paired = self.n > LARGEST_IN_NEAREST_CACHE
 
     def text(self) -> str:
         parts = [
@@ -194,7 +196,8 @@ class KernelWriter:
         if self.quadrature:
             return [self.n]
         convolving = max(1, min(4, sum(bool(row.convolutions) for row in self.rows)))
-        widest = max(1, min(8, self.blocking.registers // convolving))
+        sums = convolving * (2 if self.paired else 1)
+        widest = max(1, min(8, self.blocking.registers // sums))
         count = -(-columns // widest)
         each, extra = divmod(columns, count)
         return [each + (i < extra) for i in range(count)]
@@ -202,14 +205,19 @@ class KernelWriter:
     def _block(self, width: int) -> str:
         """Coefficients of `width` columns of the tangents: d[k][row][column]."""
         combinations = self._combinations()
-        lines = []
-        for group in _groups(self.rows, max(1, self.blocking.registers // width)):
-            lines += self._row_group(group, width, combinations)
+        sums = width * (2 if self.paired else 1)
+        first = self._combine("k", combinations, width)
+        for group in _groups(self.rows, max(1, self.blocking.registers // sums)):
+            first += self._first_order(group, width, combinations)
+        second: list[str] = []
+        if self.paired:
+            second = ["if (k + 1 == order) break;", *self._combine("(k + 1)", combinations, width)]
+            second += [line for r in range(self.n) for line in self._second_order(r, width, combinations)]
         body = [
             f"    enum {{ BLOCK = {self.n + len(combinations)} * {width} }};",
-            "    for (int k = 0; k < order; k++) {",
-            *(f"        {line}" for line in self._combine(combinations, width)),
-            *(f"        {line}" for line in lines),
+            *([f"    v later[{self.n * width}];"] if self.paired else []),
+            f"    for (int k = 0; k < order; k += {2 if self.paired else 1}) {{",
+            *(f"        {line}" for line in (*first, *second)),
             "    }",
         ]
         signature = (
@@ -228,42 +236,70 @@ class KernelWriter:
         row = combination.row
         return row if row is not None else self.n + combinations.index(combination)
 
-    def _combine(self, combinations: list[Combination], width: int) -> list[str]:
+    def _combine(self, k: str, combinations: list[Combination], width: int) -> list[str]:
+        """C for the combinations of rows at order k."""
         lines = []
         for j, combination in enumerate(combinations):
             for c in range(width):
                 terms = " + ".join(
-                    f"{literal(factor)} * d[k * BLOCK + {row * width + c}]"
+                    f"{literal(factor)} * d[{k} * BLOCK + {row * width + c}]"
                     for row, factor in combination.terms
                 )
-                lines.append(f"d[k * BLOCK + {(self.n + j) * width + c}] = {terms};")
+                lines.append(f"d[{k} * BLOCK + {(self.n + j) * width + c}] = {terms};")
         return lines
 
-    def _row_group(self, group: list[int], width: int, combinations: list[Combination]) -> list[str]:
-        """C for coefficient k + 1 of some rows: one loop with all of their sums in registers."""
-        lines = []
-        for r in group:
-            for c in range(width):
-                products = [
-                    f"{value} * d[k * BLOCK + {row * width + c}]" for value, row in self.rows[r].products
-                ]
-                lines.append(f"v a{r}_{c} = {' + '.join(products) or 'all(0)'};")
-        inner = []
-        for r in group:
-            for series, combination in self.rows[r].convolutions:
-                place = self._place(combination, combinations)
-                inner += [
-                    f"a{r}_{c} = FMA({series}[i], e[{place * width + c}], a{r}_{c});" for c in range(width)
-                ]
-        if inner:
-            lines += ["for (int i = 0; i <= k; i++) {", "    const v *e = d + (k - i) * BLOCK;"]
-            lines += [f"    {line}" for line in inner] + ["}"]
-        for r in group:
-            for c in range(width):
-                source = f"source[{r * width + c}]"
-                lines.append(f"if ({source}) a{r}_{c} += {source}[k];")
-                lines.append(f"d[(k + 1) * BLOCK + {r * width + c}] = a{r}_{c} * inverse[k + 1];")
-        return lines
+    def _products(self, r: int, c: int, width: int, k: str) -> str:
+        """C for the products of one entry at order k; empty where there are none."""
+        return " + ".join(
+            f"{value} * d[{k} * BLOCK + {row * width + c}]" for value, row in self.rows[r].products
+        )
+
+    def _sums(self, r: int, width: int, combinations: list[Combination], into: str, k: str) -> list[str]:
+        """C that adds series[k] times the coefficients at e to the sums of a row."""
+        return [
+            f"{into}{r}_{c} = FMA({series}[{k}], e[{place * width + c}], {into}{r}_{c});"
+            for series, part in self.rows[r].convolutions
+            for place in [self._place(part, combinations)]
+            for c in range(width)
+        ]
+
+    def _first_order(self, group: list[int], width: int, combinations: list[Combination]) -> list[str]:
+        """C for order k + 1 of some rows: one loop over all older coefficients with all sums in registers.
+
+        In pairs, the sums b of order k + 2 are taken in the same pass, as far as they are known by then.
+        """
+        cells = [(r, c) for r in group for c in range(width)]
+        lines = [f"v a{r}_{c} = {self._products(r, c, width, 'k') or 'all(0)'};" for r, c in cells]
+        passing = [line for r in group for line in self._sums(r, width, combinations, "a", "k - j")]
+        if self.paired:
+            lines += [f"v b{r}_{c} = all(0);" for r, c in cells]
+            passing += [line for r in group for line in self._sums(r, width, combinations, "b", "k + 1 - j")]
+        if passing:
+            lines += ["for (int j = 0; j <= k; j++) {", "    const v *e = d + j * BLOCK;"]
+            lines += [*(f"    {line}" for line in passing), "}"]
+        for r, c in cells:
+            lines += self._finish(r, c, width, f"a{r}_{c}", "k")
+        return lines + [f"later[{r * width + c}] = b{r}_{c};" for r, c in cells if self.paired]
+
+    def _second_order(self, r: int, width: int, combinations: list[Combination]) -> list[str]:
+        """C for order k + 2 of one row: what order k + 1 adds to its sums."""
+        lines = ["{", "    const v *e = d + (k + 1) * BLOCK;"]
+        for c in range(width):
+            products = self._products(r, c, width, "(k + 1)")
+            lines.append(f"    v a{r}_{c} = later[{r * width + c}]{f' + {products}' if products else ''};")
+        lines += [f"    {line}" for line in self._sums(r, width, combinations, "a", "0")]
+        for c in range(width):
+            lines += [f"    {line}" for line in self._finish(r, c, width, f"a{r}_{c}", "(k + 1)")]
+        lines[1] += " (void)e;"
+        return [*lines, "}"]
+
+    def _finish(self, r: int, c: int, width: int, name: str, k: str) -> list[str]:
+        """C that completes the coefficient after k of one entry."""
+        source = f"source[{r * width + c}]"
+        return [
+            f"if ({source}) {name} += {source}[{k}];",
+            f"d[({k} + 1) * BLOCK + {r * width + c}] = {name} * inverse[{k} + 1];",
+        ]
 
     def _sources(self) -> str:
         """f_p as series by row and column: -1 where it is zero, else the number of its series."""
