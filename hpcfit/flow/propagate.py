@@ -48,6 +48,7 @@ def propagate(
     method: str | None = None,
     max_steps: int | None = None,
     events: Sequence[Event] = (),
+    reuse: Lanes | None = None,
     watch: Watch | None = None,
 ) -> Lanes:
     """Move lanes from their first time through all others.
@@ -55,6 +56,7 @@ def propagate(
     times (T,) for all lanes or (L, T); starts (n,) or (L, n); parameters (n_p,) or (L, n_p).
     A lane that fails is reported in `failures` with time and cause; the others finish. `watch` is told the
     part of the whole time that has been covered. `events` are met on the way and listed in `crossings`.
+    `reuse` gives the memory of an earlier result, which is then lost, to this one.
     """
     grid, start_lanes, parameter_lanes = _as_lanes(model, times, starts, parameters)
     _check_times(model, grid)
@@ -72,6 +74,7 @@ def propagate(
                 max_steps=budget,
                 quad=method == "taylor128",
                 events=events,
+                reuse=reuse,
                 watch=watch,
             )
         if events:

@@ -63,6 +63,7 @@ def taylor(
     max_steps: int,
     quad: bool = False,
     events: Sequence[Event] = (),
+    reuse: Lanes | None = None,
     watch: Watch | None = None,
 ) -> Lanes:
     """Propagate lanes by compiled Taylor series: times (L, T), starts (L, n), parameters (L, n_p).
@@ -74,8 +75,8 @@ def taylor(
     columns = {"by_start": n, "by_parameters": n_p} if sensitivities else {}
     arrays: dict[str, Any] = {
         **{name: _paired(a) if quad else a for name, a in _inputs(times, starts, parameters).items()},
-        "states": np.empty((n_lanes, n_times, n, *pair)),
-        **{name: np.empty((n_lanes, n_times, n, width, *pair)) for name, width in columns.items()},
+        "states": _room(reuse, "states", (n_lanes, n_times, n, *pair)),
+        **{name: _room(reuse, name, (n_lanes, n_times, n, width, *pair)) for name, width in columns.items()},
         "last_time": np.empty((n_lanes, *pair)),
         "last_state": np.empty((n_lanes, n, *pair)),
         "steps": np.zeros(n_lanes, dtype=np.int64),
@@ -108,6 +109,14 @@ def taylor(
         for part in parts
     ]
     return replace(lanes[0], low=lanes[1]) if quad else lanes[0]
+
+
+def _room(reuse: Lanes | None, name: str, shape: tuple[int, ...]) -> Array:
+    """Memory for a result: that of an earlier one if it fits, as new pages cost more than their numbers."""
+    old: Array | None = getattr(reuse, name, None)
+    if old is not None and old.shape == shape and old.flags.c_contiguous:
+        return old
+    return np.empty(shape)
 
 
 def _event_arrays(

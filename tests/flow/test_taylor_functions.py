@@ -46,6 +46,11 @@ BODIES = {
 }
 
 
+def close(ours, exact, bound):
+    """Whether all errors are within the bound of the largest value; pytest.approx never asks for < 1e-12."""
+    return (np.abs(np.asarray(ours) - exact) <= bound * np.abs(exact).max()).all()
+
+
 def joined(bodies):
     names = [f"x{i}" for i in range(len(bodies))]
 
@@ -102,9 +107,9 @@ def test_equations_that_are_constants_or_parameters(polynomials):
     """x' = 1 and x' = a."""
     t = polynomials.times[0]
     assert polynomials.failures == ()
-    assert polynomials.states[0, :, 0] == pytest.approx(1 + t, rel=1e-15)
-    assert polynomials.states[0, :, 1] == pytest.approx(3 * t, rel=1e-15)
-    assert polynomials.by_parameters[0, :, 1, 0] == pytest.approx(t, rel=1e-15)
+    assert close(polynomials.states[0, :, 0], 1 + t, 1e-15)
+    assert close(polynomials.states[0, :, 1], 3 * t, 1e-15)
+    assert close(polynomials.by_parameters[0, :, 1, 0], t, 1e-15)
 
 
 def test_terms_that_come_late_are_not_missed(polynomials):
@@ -113,8 +118,8 @@ def test_terms_that_come_late_are_not_missed(polynomials):
     exact = [t**4 / 4, t**10 / 10, 2 * t, 64 * t**7 / 7]
     exact += [3 * t**k / np.prod(np.arange(1.0, k + 1)) for k in (5, 4, 3, 2, 1)]
     for i, values in enumerate(exact):
-        assert polynomials.states[0, :, 2 + i] == pytest.approx(values, rel=4e-15, abs=1e-16)
-    assert polynomials.by_parameters[0, :, 6, 0] == pytest.approx(t**5 / 120, rel=4e-15)
+        assert close(polynomials.states[0, :, 2 + i], values, 4e-15)
+    assert close(polynomials.by_parameters[0, :, 6, 0], t**5 / 120, 4e-15)
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +130,8 @@ def late():
 
 def test_a_series_that_begins_with_many_zeros(late):
     lanes = propagate(late, [0.0, 1.0], [1.0], [13.0], sensitivities=True)
-    assert lanes.states[0, 1, 0] == pytest.approx(2.0, rel=1e-15)
-    assert lanes.by_parameters[0, 1, 0, 0] == pytest.approx(1 / 13, rel=1e-14)
+    assert close(lanes.states[0, 1, 0], 2.0, 1e-15)
+    assert close(lanes.by_parameters[0, 1, 0, 0], 1 / 13, 1e-14)
 
 
 def test_a_whole_parameter_as_exponent_of_zero():
@@ -134,4 +139,4 @@ def test_a_whole_parameter_as_exponent_of_zero():
     made = model(states="x", parameters="b", name="raised")(lambda t, u, p: 1 + u.x**p.b)
     lanes = propagate(made, [0.0, 0.5], [0.0], [2.0])
     assert lanes.failures == ()
-    assert lanes.states[0, 1, 0] == pytest.approx(np.tan(0.5), rel=1e-14)
+    assert close(lanes.states[0, 1, 0], np.tan(0.5), 1e-14)
