@@ -158,11 +158,16 @@ class Tape:
     def _kink(self, node: Node) -> tuple[Symbol, bool]:
         """The argument g whose sign decides, and whether it does so with the other sign."""
         if node.operation == "sign":
-            return Symbol(self.graph, node.arguments[0]), False
-        left, right = (Symbol(self.graph, argument) for argument in node.arguments)  # less: right - left > 0
-        if left.index > right.index:
-            return self.graph.apply("subtract", left, right), True
-        return self.graph.apply("subtract", right, left), False
+            argument, negated = Symbol(self.graph, node.arguments[0]), False
+        else:
+            left, right = (
+                Symbol(self.graph, argument) for argument in node.arguments
+            )  # less: right - left > 0
+            negated = left.index > right.index
+            argument = self.graph.apply("subtract", *((left, right) if negated else (right, left)))
+        while argument.node.operation == "negative":  # |x| and x < 0 are one kink, not x and -x
+            argument, negated = Symbol(self.graph, argument.node.arguments[0]), not negated
+        return argument, negated
 
     def truth(self, node: Node) -> str:
         """C for 1 or 0: whether a comparison holds on this side of its kink."""

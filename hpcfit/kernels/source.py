@@ -23,6 +23,9 @@ HIGHEST_ORDER, HIGHEST_QUAD_ORDER = 24, 44  # ORDER of runtime/lanes.h
 CONVOLUTIONS_PER_LOOP = 12
 QUADRATURE_NODES = 8
 LARGEST_IN_NEAREST_CACHE = 12  # states; larger systems read their coefficients once for two orders
+FUNCTION_WORK = {"sin": 40, "cos": 40, "sqrt": 10, "divide": 5} | dict.fromkeys(
+    ("exp", "log", "power", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"), 600
+)  # of a function of all lanes, in multiply-adds; those of the library go lane by lane
 ARGUMENTS = "v *restrict s, const v *p, const v *u, const v *mode"
 
 
@@ -117,9 +120,10 @@ class KernelWriter:
         lines = [f"    {name} = {body};" for name, body in (*self.base.uniforms, *self.tangent.uniforms)]
         return function("static void uniforms(const v *p, v *u)", lines)
 
-    def _next_states(self) -> list[str]:
+    def _next_states(self, k: str) -> list[str]:
+        """C for the coefficients of the states after order k."""
         return [
-            f"x{i}_[k + 1] = {self.base.value(equation, 'k')} * inverse[k + 1];"
+            f"x{i}_[{k} + 1] = {self.base.value(equation, k)} * inverse[{k} + 1];"
             for i, equation in enumerate(self.equations)
         ]
 
@@ -129,13 +133,13 @@ class KernelWriter:
             "    int k = 1;",
             "    begin_settling(settled, s);",
             "    for (; k < most; k++) {",
-            *_stage(self.base.recurrences, self._next_states()),
+            *_stage(self.base.recurrences, self._next_states("k")),
             "        if (settle(settled, s, k + 1)) return k + 1;",
             "    }",
             "    return k;",
         ]
         start = function(
-            f"static void base_start({ARGUMENTS})", _start(self.base.recurrences, self._next_states())
+            f"static void base_start({ARGUMENTS})", _start(self.base.recurrences, self._next_states("0"))
         )
         series = function(f"static int base_series({ARGUMENTS}, settling *settled, int most)", loop)
         return f"{start}\n\n{series}"
@@ -162,7 +166,9 @@ class KernelWriter:
         convolutions = sum(len(row.convolutions) for row in self.rows)
         sources = sum(entry.constant != 0.0 for row in self.by_parameter for entry in row)
         direct = self.n_p * convolutions * k * k / 2
-        by_nodes = QUADRATURE_NODES * ((n * n + n) * k + n**3 + n * sources + 2 * len(self.base.recurrences))
+        needed = self.graph.reachable([entry for row in self.by_parameter for entry in row])
+        plain_work = sum(FUNCTION_WORK.get(self.graph.nodes[i].operation, 1) for i in needed)
+        by_nodes = QUADRATURE_NODES * ((n * n + n) * k + n**3 + n * sources + plain_work)
         return n <= 4 and by_nodes * 1.5 < direct
 
     def _tangents(self) -> str:
@@ -489,8 +495,7 @@ def _groups(rows: Sequence[TangentRow], largest: int) -> list[list[int]]:
 
 def _start(recurrences: Sequence[Recurrence], after: Sequence[str] = ()) -> list[str]:
     """C for the coefficients 0 of all series; `after` closes the stage."""
-    lines = [f"    {r.name}[0] = {r.zero};" for r in recurrences]
-    return lines + [f"    {line.replace('[k + 1]', '[1]').replace('[k]', '[0]')}" for line in after]
+    return [f"    {line}" for line in (*(f"{r.name}[0] = {r.zero};" for r in recurrences), *after)]
 
 
 def _stage(recurrences: Sequence[Recurrence], after: Sequence[str] = ()) -> list[str]:

@@ -237,19 +237,21 @@ def _simplified(graph: Graph, operation: str, arguments: list[Symbol]) -> Symbol
 
 
 def _power(graph: Graph, base: Symbol, exponent: float) -> Symbol | None:
-    """Small whole powers as products, the square root by name; other powers stay (None)."""
+    """Small whole powers as products, half ones with a square root; other powers stay (None)."""
     if exponent == 0.0:
         return graph.symbol(1.0)
-    if exponent == 0.5:
-        return graph.apply("sqrt", base)
-    if exponent < 0.0 and exponent.is_integer() and -exponent <= LARGEST_EXPANDED_POWER:
+    if not (2 * exponent).is_integer() or abs(exponent) > LARGEST_EXPANDED_POWER:
+        return None
+    if exponent < 0.0:
         return graph.apply("divide", 1.0, graph.apply("power", base, -exponent))
-    if exponent.is_integer() and 2.0 <= exponent <= LARGEST_EXPANDED_POWER:
-        half, odd = divmod(int(exponent), 2)
-        root = graph.apply("power", base, float(half))
-        square = graph.apply("multiply", root, root)
-        return graph.apply("multiply", square, base) if odd else square
-    return None
+    if not exponent.is_integer():
+        return graph.apply("multiply", graph.apply("power", base, exponent - 0.5), graph.apply("sqrt", base))
+    if exponent == 1.0:
+        return base
+    half, odd = divmod(int(exponent), 2)
+    root = graph.apply("power", base, float(half))
+    square = graph.apply("multiply", root, root)
+    return graph.apply("multiply", square, base) if odd else square
 
 
 _INFIX = {"add": ("+", 1), "subtract": ("-", 1), "multiply": ("*", 2), "divide": ("/", 2), "power": ("**", 4)}

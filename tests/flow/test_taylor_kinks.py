@@ -26,18 +26,14 @@ PIECES = {
     "abs": (
         lambda t, x, a, b: abs(x) - a,
         lambda t, x, a, b: (
-            a + (x - a) * mp.exp(t)
-            if t < mp.log(a / (a - x))
-            else -a + a * mp.exp(mp.log(a / (a - x)) - t)
+            a + (x - a) * mp.exp(t) if t < mp.log(a / (a - x)) else -a + a * mp.exp(mp.log(a / (a - x)) - t)
         ),
         1.0,
     ),
     # slope -a + sign(x)/2: the slope jumps
     "sign": (
         lambda t, x, a, b: -a + m.sign(x) / 2,
-        lambda t, x, a, b: (
-            x - (a - 0.5) * t if t < x / (a - 0.5) else -(a + 0.5) * (t - x / (a - 0.5))
-        ),
+        lambda t, x, a, b: x - (a - 0.5) * t if t < x / (a - 0.5) else -(a + 0.5) * (t - x / (a - 0.5)),
         1.0,
     ),
     "min": (
@@ -86,7 +82,10 @@ def test_against_the_exact_solution_of_its_pieces(name, pieces):
     with mp.workdps(40):
 
         def path(*orders):
-            at = [mp.diff(lambda x, a, b, t=t: solution(mp.mpf(t), x, a, b), (start, A, B), orders) for t in times]
+            at = [
+                mp.diff(lambda x, a, b, t=t: solution(mp.mpf(t), x, a, b), (start, A, B), orders)
+                for t in times
+            ]
             return np.array([float(value) for value in at])
 
         exact = [path(*orders) for orders in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
@@ -129,18 +128,18 @@ class Chua:
 
 def test_chuas_circuit_against_the_exponentials_of_its_pieces():
     """After five kinks, times growth: states to 1e-15, derivatives by start and parameters to 1e-14."""
-    made, end = find("chua"), 9.0
+    made, end = find("chua"), 12.0
     example = made.examples[0]
     start, parameters = list(example.start.values()), list(example.parameters.values())
-    times = np.linspace(0.0, end, 3001)
+    times = np.linspace(0.0, end, 4001)
     lanes = propagate(made, times, start, parameters, sensitivities=True)
     assert lanes.failures == ()
     sides = np.where(np.abs(lanes.states[0, :, 0]) > 1, np.sign(lanes.states[0, :, 0]), 0).astype(int)
     hits = np.flatnonzero(np.diff(sides))
     circuit = Chua([(times[k], int(sides[k] or sides[k + 1]), int(sides[k + 1])) for k in hits])
     assert len(hits) >= 5
-    with mp.workdps(30):
-        values, step = [mp.mpf(value) for value in (*start, *parameters)], mp.mpf(10) ** -9
+    with mp.workdps(40):
+        values, step = [mp.mpf(value) for value in (*start, *parameters)], mp.mpf(10) ** -14
         exact, _ = circuit.end(values, end)
         columns = []
         for i in range(8):
@@ -164,13 +163,14 @@ def test_tangents_with_coulomb_friction_against_differences():
     example = made.examples[0]
     start, parameters = np.array(list(example.start.values())), np.array(list(example.parameters.values()))
     parameters[0] = 6.88e-4
-    times = [0.0, 0.8, 1.6]
+    times = [0.0, 0.5, 1.0]
     lanes = propagate(made, times, start, parameters, sensitivities=True)
     assert lanes.failures == ()
-    dense = propagate(made, np.linspace(0.0, 1.6, 400), start, parameters)
-    assert (np.diff(np.sign(dense.states[0, :, 1])) != 0).sum() >= 2  # turns, so that friction jumps
+    dense = propagate(made, np.linspace(0.0, 1.0, 400), start, parameters)
+    assert (np.diff(np.sign(dense.states[0, :, 1])) != 0).any()  # turns, so that friction jumps
     z = np.concatenate([start, parameters])
-    sizes = 4e-3 * np.where(z == 0, 1.0, np.abs(z))
+    sizes = 1e-3 * np.abs(z)
+    sizes[2:5] *= 30  # frictions are small, and so is what they do
     levels = []
     for level in range(4):
         h = sizes / 2**level
@@ -222,9 +222,7 @@ def test_a_body_at_rest_sticks_or_slides_at_once(friction):
 
 def test_infinitely_many_kinks_in_finite_time_are_not_counted_one_by_one():
     """x'' = -sign(x) - sign(x')/2 from (1, 0) rests at t = (8/3) / (1 - 1/sqrt(3)) after infinitely many kinks."""
-    made = model(states="x v", name="twisting")(
-        lambda t, u, p: (u.v, -m.sign(u.x) - m.sign(u.v) / 2)
-    )
+    made = model(states="x v", name="twisting")(lambda t, u, p: (u.v, -m.sign(u.x) - m.sign(u.v) / 2))
     lanes = propagate(made, [0.0, 2.0, 50.0], [1.0, 0.0], [], max_steps=20_000)
     assert close(lanes.states[0, 1], [0.0, -1.0], 1e-14)
     (failure,) = lanes.failures
@@ -247,7 +245,7 @@ def test_two_kinks_with_the_same_zero():
 
 
 def test_kinks_of_different_states_at_the_same_time():
-    """Two states and two functions of each hit their walls at t = log 2 together; no state feels the other."""
+    """Two states and two functions of each hit their walls together; no state feels the other."""
     made = model(states="x y", name="together")(
         lambda t, u, p: (abs(u.x) - 2 - m.sign(u.x) / 4, m.max(u.y, -u.y) - 2 - m.where(u.y > 0, 0.25, -0.25))
     )

@@ -96,8 +96,6 @@ INLINE v pick(v sign, v yes, v no) { v r; EACH(l) LANE(r, l) = LANE(sign, l) > 0
 LANEWISE(v_exp, EXP)
 LANEWISE(v_log, LOG)
 LANEWISE(v_sqrt, SQRT)
-LANEWISE(v_sin, SIN)
-LANEWISE(v_cos, COS)
 LANEWISE(v_tan, TAN)
 LANEWISE(v_asin, ASIN)
 LANEWISE(v_acos, ACOS)
@@ -113,6 +111,45 @@ INLINE v v_less(v a, v b) { v r; EACH(l) LANE(r, l) = LANE(a, l) < LANE(b, l); r
 INLINE v v_less_equal(v a, v b) { v r; EACH(l) LANE(r, l) = LANE(a, l) <= LANE(b, l); return r; }
 INLINE v v_where(v c, v a, v b) { return pick(c * c, a, b); }
 INLINE v v_power(v a, v b) { v r; EACH(l) LANE(r, l) = POW(LANE(a, l), LANE(b, l)); return r; }
+
+/* sin (turn = 0) and cos (turn = 1) of all lanes at once: pi/2 taken off in two parts, then the polynomials of
+   fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4]. Large arguments go to the library, lane by lane. */
+#if !defined(QUAD) && defined(__FMA__)
+INLINE v circular(v x, int turn)
+{
+    const v shift = all(0x1.8p52), turns = FMA(x, all(0x1.45f306dc9c883p-1), shift), n = turns - shift;
+    const v r = FMA(n, all(-0x1.1a62633145c07p-54), FMA(n, all(-0x1.921fb54442d18p+0), x)), z = r * r;
+    v ps = all(1.58969099521155010221e-10), pc = all(-1.13596475577881948265e-11), result;
+    ps = FMA(ps, z, all(-2.50507602534068634195e-08));
+    pc = FMA(pc, z, all(2.08757232129817482790e-09));
+    ps = FMA(ps, z, all(2.75573137070700676789e-06));
+    pc = FMA(pc, z, all(-2.75573143513906633035e-07));
+    ps = FMA(ps, z, all(-1.98412698298579493134e-04));
+    pc = FMA(pc, z, all(2.48015872894767294178e-05));
+    ps = FMA(ps, z, all(8.33333333332248946124e-03));
+    pc = FMA(pc, z, all(-1.38888888888741095749e-03));
+    ps = FMA(ps, z, all(-1.66666666666666324348e-01));
+    pc = FMA(pc, z, all(4.16666666666666019037e-02));
+    const v half = z * 0.5, w = 1 - half;
+    const v s = FMA(r * z, ps, r), c = w + FMA(z * z, pc, (1 - w) - half);
+    int far = 0;
+    EACH(l) {
+        int64_t quarter;
+        memcpy(&quarter, (double *)&turns + l, 8);
+        quarter += turn;
+        double value = quarter & 1 ? LANE(c, l) : LANE(s, l);
+        LANE(result, l) = quarter & 2 ? -value : value;
+        far |= !(fabs(LANE(x, l)) < 1e5);
+    }
+    if (far) EACH(l) if (!(fabs(LANE(x, l)) < 1e5)) LANE(result, l) = turn ? cos(LANE(x, l)) : sin(LANE(x, l));
+    return result;
+}
+INLINE v v_sin(v a) { return circular(a, 0); }
+INLINE v v_cos(v a) { return circular(a, 1); }
+#else
+LANEWISE(v_sin, SIN)
+LANEWISE(v_cos, COS)
+#endif
 
 /* log2 and exp2 good to a few percent, for step sizes only: the exponent and the mantissa read as one number. */
 #ifdef QUAD

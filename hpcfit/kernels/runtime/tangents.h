@@ -24,7 +24,7 @@ INLINE v block_step(const work *job, const crew *c, int block, v h, v power)
 {
     int width = blocks[block].width;
     v step = h, span = all(0);
-    for (int i = 0; i < N; i++) span = larger(span, size(c->x[i]));
+    for (int i = 0; i < N; i++) span = larger(span, larger(size(c->x[i]), size(c->s[i * STRIDE + 1]) * h));
     for (int j = 0; j < width; j++) {
         int column = blocks[block].first + j;
         v floor = (real)1e-3 * (column < N ? all(1) : span * c->natural[column < N ? 0 : column - N]);
