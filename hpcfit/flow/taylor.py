@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcfit.flow.progress import STEP_FLOOR, Progress, Watch
 from hpcfit.kernels.build import Kernel, kernel_for
@@ -70,6 +71,17 @@ def taylor(
 
     `quad` computes with 128 bits; every number is then a pair, and the low parts are returned in `low`.
     """
+    good = np.all([np.isfinite(a).all(axis=1) for a in (times, starts, parameters)], axis=0)
+    if not good.all():
+        options: dict[str, Any] = {
+            "sensitivities": sensitivities,
+            "tolerance": tolerance,
+            "max_steps": max_steps,
+        }
+        part = (times[good], starts[good], parameters[good])
+        able = taylor(model, *part, **options, quad=quad, events=events, watch=watch) if good.any() else None
+        refused = Progress.begin(model, times, starts, parameters, sensitivities).lanes()
+        return _joined(refused, able, np.flatnonzero(good))
     (n_lanes, n_times), n, n_p = times.shape, starts.shape[1], parameters.shape[1]
     pair = (2,) if quad else ()
     columns = {"by_start": n, "by_parameters": n_p} if sensitivities else {}
@@ -109,6 +121,24 @@ def taylor(
         for part in parts
     ]
     return replace(lanes[0], low=lanes[1]) if quad else lanes[0]
+
+
+def _joined(refused: Lanes, lanes: Lanes | None, numbers: NDArray[np.int64]) -> Lanes:
+    """All lanes, where only those with these numbers could be run; the others are as they were refused."""
+    if lanes is None:
+        return refused
+    for name in ("states", "by_start", "by_parameters", "steps"):
+        if getattr(lanes, name) is not None:
+            getattr(refused, name)[numbers] = getattr(lanes, name)
+    failures = [*refused.failures, *(replace(f, lane=int(numbers[f.lane])) for f in lanes.failures)]
+    crossings = lanes.crossings and replace(lanes.crossings, lanes=numbers[lanes.crossings.lanes])
+    low = (
+        _joined(replace(refused, states=np.full_like(refused.states, np.nan)), lanes.low, numbers)
+        if lanes.low
+        else None
+    )
+    ordered = tuple(sorted(failures, key=lambda failure: failure.lane))
+    return replace(refused, failures=ordered, crossings=crossings, low=low)
 
 
 def _room(reuse: Lanes | None, name: str, shape: tuple[int, ...]) -> Array:
@@ -192,6 +222,7 @@ def _run(
         while thread.is_alive():
             thread.join(WATCH_SECONDS)
             watch(float(covered[0]))
+        watch(1.0)
     finally:
         stop[0] = 1
         thread.join()

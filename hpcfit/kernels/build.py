@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcfit.kernels.blocks import Blocking
 from hpcfit.kernels.cache import open_cache
 from hpcfit.kernels.compiler import (
     FLAGS,
@@ -20,7 +21,7 @@ from hpcfit.kernels.compiler import (
     target_macros,
     version,
 )
-from hpcfit.kernels.source import RUNTIME, Blocking, kernel_source
+from hpcfit.kernels.source import RUNTIME, kernel_source
 from hpcfit.models.define import Model
 from hpcfit.models.graph import Symbol
 

@@ -6,34 +6,23 @@ through time is the same for all models and stands in runtime/driver.h.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from hpcfit.kernels.jacobian import Combination, TangentRow, tangent_rows
-from hpcfit.kernels.series import SERIES, Recurrence, Tape, literal, normalised, plain
+from hpcfit.kernels.blocks import Blocking, TangentBlocks
+from hpcfit.kernels.jacobian import tangent_rows
+from hpcfit.kernels.maps import map_source
+from hpcfit.kernels.quadrature import prefers_quadrature, quadrature_text
+from hpcfit.kernels.series import SERIES, Recurrence, Tape, normalised
+from hpcfit.kernels.text import function, plain_lines
 from hpcfit.models.define import Model
 from hpcfit.models.derivatives import derivative, jacobians
-from hpcfit.models.graph import Graph, Node, Symbol
+from hpcfit.models.graph import Symbol
 
 RUNTIME = Path(__file__).parent / "runtime"
 HIGHEST_ORDER, HIGHEST_QUAD_ORDER = 24, 44  # ORDER of runtime/lanes.h
 CONVOLUTIONS_PER_LOOP = 12
-QUADRATURE_NODES = 8
-LARGEST_IN_NEAREST_CACHE = 12  # states; larger systems read their coefficients once for two orders
-FUNCTION_WORK = {"sin": 40, "cos": 40, "sqrt": 10, "divide": 5} | dict.fromkeys(
-    ("exp", "log", "power", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"), 600
-)  # of a function of all lanes, in multiply-adds; those of the library go lane by lane
 ARGUMENTS = "v *restrict s, const v *p, const v *u, const v *mode"
-
-
-@dataclass(frozen=True)
-class Blocking:
-    """How many sums a loop keeps in registers, and so how tangents are cut into blocks."""
-
-    registers: int  # 24 of 32, or 10 of 16
 
 
 def kernel_source(model: Model, blocking: Blocking, events: Sequence[Symbol] = ()) -> str:
@@ -64,8 +53,8 @@ class KernelWriter:
         self.tangent = Tape(self.graph, known=self.base)
         self.tangent.add([entry for row in (*self.by_state, *self.by_parameter) for entry in row])
         self.rows = tangent_rows(self.tangent, self.by_state)
-        self.quadrature = self._prefers_quadrature()
-        self.paired = self.n > LARGEST_IN_NEAREST_CACHE
+        self.quadrature = prefers_quadrature(self.graph, self.rows, self.by_parameter)
+        self.blocks = TangentBlocks(self.rows, blocking)
 
     def text(self) -> str:
         parts = [
@@ -80,6 +69,7 @@ class KernelWriter:
             self._tangents(),
             self._kinks(),
             self._events(),
+            self._barrier_table(),
             '#include "driver.h"',
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -96,7 +86,8 @@ class KernelWriter:
             "UNIFORMS": len(self.base.uniforms) + len(self.tangent.uniforms),
             "KINKS": len(self.base.kinks),
             "EVENTS": len(self.events),
-            "ROWS": self.n + len(self._combinations()),
+            "BARRIERS": len(self._barriers()),
+            "ROWS": self.n + len(self.blocks.combinations),
             "QUADRATURE": int(self.quadrature),
         }
         return "\n".join(f"#define {name} {value}" for name, value in values.items())
@@ -160,152 +151,12 @@ class KernelWriter:
 
     # tangents
 
-    def _prefers_quadrature(self) -> bool:
-        """Whether n_p columns by convolution cost more than quadrature of Phi^-1 f_p."""
-        k, n = 18, self.n
-        convolutions = sum(len(row.convolutions) for row in self.rows)
-        sources = sum(entry.constant != 0.0 for row in self.by_parameter for entry in row)
-        direct = self.n_p * convolutions * k * k / 2
-        needed = self.graph.reachable([entry for row in self.by_parameter for entry in row])
-        plain_work = sum(FUNCTION_WORK.get(self.graph.nodes[i].operation, 1) for i in needed)
-        by_nodes = QUADRATURE_NODES * ((n * n + n) * k + n**3 + n * sources + plain_work)
-        return n <= 4 and by_nodes * 1.5 < direct
-
     def _tangents(self) -> str:
-        columns = self.n if self.quadrature else self.n + self.n_p
-        widths = self._widths(columns)
-        parts = []
-        for width in sorted(set(widths)):
-            parts.append(self._block(width))
-        first, calls, cases = 0, [], []
-        for width in widths:
-            calls.append(f"{{{first}, {width}}}")
-            first += width
-        for width in sorted(set(widths)):
-            cases.append(f"    if (width == {width}) tangents_{width}(s, p, u, order, d, source);")
-        parts.append(
-            f"#define COLUMNS {columns}\n#define BLOCKS {len(widths)}\n#define WIDEST {max(widths)}\n"
-            f"static const struct {{ int first, width; }} blocks[BLOCKS] = {{{', '.join(calls)}}};"
-        )
-        signature = (
-            "static void tangent_block(const v *restrict s, const v *p, const v *u, int order, int width, "
-            "v *restrict d, const v *const *source)"
-        )
-        parts.append(function(signature, cases))
-        parts.append(self._sources())
-        if self.quadrature:
-            parts.append(self._parameter_slopes())
-        return "\n\n".join(parts)
-
-    def _widths(self, columns: int) -> list[int]:
-        """Columns cut into blocks of nearly equal width."""
-        if self.quadrature:
-            return [self.n]
-        convolving = max(1, min(4, sum(bool(row.convolutions) for row in self.rows)))
-        sums = convolving * (2 if self.paired else 1)
-        widest = max(1, min(8, self.blocking.registers // sums))
-        count = -(-columns // widest)
-        each, extra = divmod(columns, count)
-        return [each + (i < extra) for i in range(count)]
-
-    def _block(self, width: int) -> str:
-        """Coefficients of `width` columns of the tangents: d[k][row][column]."""
-        combinations = self._combinations()
-        sums = width * (2 if self.paired else 1)
-        first = self._combine("k", combinations, width)
-        for group in _groups(self.rows, max(1, self.blocking.registers // sums)):
-            first += self._first_order(group, width, combinations)
-        second: list[str] = []
-        if self.paired:
-            second = ["if (k + 1 == order) break;", *self._combine("(k + 1)", combinations, width)]
-            second += [line for r in range(self.n) for line in self._second_order(r, width, combinations)]
-        body = [
-            f"    enum {{ BLOCK = {self.n + len(combinations)} * {width} }};",
-            *([f"    v later[{self.n * width}];"] if self.paired else []),
-            f"    for (int k = 0; k < order; k += {2 if self.paired else 1}) {{",
-            *(f"        {line}" for line in (*first, *second)),
-            "    }",
-        ]
-        signature = (
-            f"static void tangents_{width}(const v *restrict s, const v *p, const v *u, int order, "
-            "v *restrict d, const v *const *source)"
-        )
-        return function(signature, body)
-
-    def _combinations(self) -> list[Combination]:
-        found: list[Combination] = []
-        for row in self.rows:
-            found += [c for _, c in row.convolutions if c.row is None and c not in found]
-        return found
-
-    def _place(self, combination: Combination, combinations: list[Combination]) -> int:
-        row = combination.row
-        return row if row is not None else self.n + combinations.index(combination)
-
-    def _combine(self, k: str, combinations: list[Combination], width: int) -> list[str]:
-        """C for the combinations of rows at order k."""
-        lines = []
-        for j, combination in enumerate(combinations):
-            for c in range(width):
-                terms = " + ".join(
-                    f"{literal(factor)} * d[{k} * BLOCK + {row * width + c}]"
-                    for row, factor in combination.terms
-                )
-                lines.append(f"d[{k} * BLOCK + {(self.n + j) * width + c}] = {terms};")
-        return lines
-
-    def _products(self, r: int, c: int, width: int, k: str) -> str:
-        """C for the products of one entry at order k; empty where there are none."""
-        return " + ".join(
-            f"{value} * d[{k} * BLOCK + {row * width + c}]" for value, row in self.rows[r].products
-        )
-
-    def _sums(self, r: int, width: int, combinations: list[Combination], into: str, k: str) -> list[str]:
-        """C that adds series[k] times the coefficients at e to the sums of a row."""
-        return [
-            f"{into}{r}_{c} = FMA({series}[{k}], e[{place * width + c}], {into}{r}_{c});"
-            for series, part in self.rows[r].convolutions
-            for place in [self._place(part, combinations)]
-            for c in range(width)
-        ]
-
-    def _first_order(self, group: list[int], width: int, combinations: list[Combination]) -> list[str]:
-        """C for order k + 1 of some rows: one loop over all older coefficients with all sums in registers.
-
-        In pairs, the sums b of order k + 2 are taken in the same pass, as far as they are known by then.
-        """
-        cells = [(r, c) for r in group for c in range(width)]
-        lines = [f"v a{r}_{c} = {self._products(r, c, width, 'k') or 'all(0)'};" for r, c in cells]
-        passing = [line for r in group for line in self._sums(r, width, combinations, "a", "k - j")]
-        if self.paired:
-            lines += [f"v b{r}_{c} = all(0);" for r, c in cells]
-            passing += [line for r in group for line in self._sums(r, width, combinations, "b", "k + 1 - j")]
-        if passing:
-            lines += ["for (int j = 0; j <= k; j++) {", "    const v *e = d + j * BLOCK;"]
-            lines += [*(f"    {line}" for line in passing), "}"]
-        for r, c in cells:
-            lines += self._finish(r, c, width, f"a{r}_{c}", "k")
-        return lines + [f"later[{r * width + c}] = b{r}_{c};" for r, c in cells if self.paired]
-
-    def _second_order(self, r: int, width: int, combinations: list[Combination]) -> list[str]:
-        """C for order k + 2 of one row: what order k + 1 adds to its sums."""
-        lines = ["{", "    const v *e = d + (k + 1) * BLOCK;"]
-        for c in range(width):
-            products = self._products(r, c, width, "(k + 1)")
-            lines.append(f"    v a{r}_{c} = later[{r * width + c}]{f' + {products}' if products else ''};")
-        lines += [f"    {line}" for line in self._sums(r, width, combinations, "a", "0")]
-        for c in range(width):
-            lines += [f"    {line}" for line in self._finish(r, c, width, f"a{r}_{c}", "(k + 1)")]
-        lines[1] += " (void)e;"
-        return [*lines, "}"]
-
-    def _finish(self, r: int, c: int, width: int, name: str, k: str) -> list[str]:
-        """C that completes the coefficient after k of one entry."""
-        source = f"source[{r * width + c}]"
-        return [
-            f"if ({source}) {name} += {source}[{k}];",
-            f"d[({k} + 1) * BLOCK + {r * width + c}] = {name} * inverse[{k} + 1];",
-        ]
+        """C for the tangents: by convolution, or those by parameters by quadrature."""
+        if not self.quadrature:
+            return f"{self.blocks.text(self.blocks.widths(self.n + self.n_p))}\n\n{self._sources()}"
+        by_nodes = quadrature_text(self.graph, self.by_parameter, self.tangent.known_mode)
+        return f"{self.blocks.text([self.n])}\n\n{self._sources()}\n\n{by_nodes}"
 
     def _sources(self) -> str:
         """f_p as series by row and column: -1 where it is zero, else the number of its series."""
@@ -330,36 +181,6 @@ class KernelWriter:
             f"#define HELD {max(1, len(held))}\n"
             f"static const short source_series[N * NP] = {{{', '.join(table)}}};\n"
             + function("static void hold(const v *p, const v *u, v *held)", held)
-        )
-
-    def _parameter_slopes(self) -> str:
-        """f_p as numbers, for quadrature."""
-        outputs = [
-            (f"g[{i * self.n_p + j}]", entry)
-            for i, row in enumerate(self.by_parameter)
-            for j, entry in enumerate(row)
-            if entry.constant != 0.0
-        ]
-        signature = (
-            "static void parameter_slopes(const v *x, const v *p, const v *u, const v *mode, v t, v *g)"
-        )
-        columns = [name[2:-1] for name, _ in outputs]
-        added = [
-            f"    sum[{i * self.n_p + int(c) % self.n_p}] = FMA(inverted[{i * self.n + int(c) // self.n_p}], "
-            f"g[{c}], sum[{i * self.n_p + int(c) % self.n_p}]);"
-            for c in columns
-            for i in range(self.n)
-        ]
-        nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
-        return "\n\n".join(
-            [
-                f"#define QUADRATURE_NODES {QUADRATURE_NODES}\n"
-                f"#define NODES {{{', '.join(_long(0.5 + x / 2) for x in nodes)}}}\n"
-                f"#define WEIGHTS {{{', '.join(_long(w / 2) for w in weights)}}}",
-                function(signature, self._plain(outputs)),
-                function("static void accumulate(const v *inverted, const v *g, v *sum)", added),
-                _inverse(self.n),
-            ]
         )
 
     # kinks
@@ -390,6 +211,23 @@ class KernelWriter:
             ]
         )
 
+    def _barriers(self) -> list[str]:
+        """Series that must stay positive: square roots themselves, and what is raised to a power."""
+        found = []
+        for index in self.graph.reachable(self.equations):
+            node = self.graph.nodes[index]
+            inside = {"sqrt": index, "power": node.arguments[0] if node.arguments else index}.get(
+                node.operation
+            )
+            if inside is not None and self.base.role[inside] == SERIES:
+                found.append(self.base.names[inside])
+        return found
+
+    def _barrier_table(self) -> str:
+        names = self._series_names()
+        table = ", ".join(str(names.index(name)) for name in self._barriers())
+        return f"static const short barrier_series[BARRIERS] = {{{table}}};" if table else ""
+
     def _events(self) -> str:
         """The series of the event functions."""
         if not self.events:
@@ -400,97 +238,6 @@ class KernelWriter:
 
     def _plain(self, outputs: Sequence[tuple[str, Symbol]]) -> list[str]:
         return plain_lines(self.graph, outputs, self.tangent.known_mode)
-
-
-def map_source(model: Model) -> str:
-    """The C source for a map: the next state and its derivatives as numbers."""
-    assert model.graph is not None
-    n, n_p = len(model.states), len(model.parameters)
-    by_state, by_parameter = jacobians(model)
-    entries = [
-        *((f"J[{i * n + j}]", entry) for i, row in enumerate(by_state) for j, entry in enumerate(row)),
-        *((f"G[{i * n_p + j}]", entry) for i, row in enumerate(by_parameter) for j, entry in enumerate(row)),
-    ]
-    states = [(f"y[{i}]", equation) for i, equation in enumerate(model.equations)]
-    arguments = "(const v *x, const v *p, v t, "
-    parts = [
-        f"/* {model.name}: generated by hpcfit; lanes of a map with tangents. */",
-        '#include "lanes.h"',
-        f"#define N {n}\n#define NP {n_p}",
-        function(f"static void next_state{arguments}v *y)", plain_lines(model.graph, states)),
-        function(f"static void next_tangents{arguments}v *J, v *G)", plain_lines(model.graph, entries)),
-        '#include "maps.h"',
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def plain_lines(
-    graph: Graph,
-    outputs: Sequence[tuple[str, Symbol]],
-    known_mode: Callable[[Node], str | None] | None = None,
-) -> list[str]:
-    """C that evaluates expressions at numbers: one local variable per shared subexpression."""
-    names: dict[int, str] = {}
-    lines = []
-    for index in graph.reachable([symbol for _, symbol in outputs]):
-        node = graph.nodes[index]
-        choosing = node.operation in ("sign", "less", "less_equal")
-        mode = known_mode(node) if choosing and known_mode else None
-        if mode:
-            names[index] = mode if node.operation == "sign" else f"((1 + {mode}) / 2)"
-        elif node.arguments:
-            values = [names[argument] for argument in node.arguments]
-            names[index] = f"w{index}"
-            lines.append(f"    const v w{index} = {plain(node.operation, values)};")
-        elif node.operation == "constant":
-            names[index] = f"all({literal(float(node.value))})"
-        else:
-            letter = {"time": "t", "state": "x", "parameter": "p"}[node.operation]
-            names[index] = letter if letter == "t" else f"{letter}[{int(node.value)}]"
-    return lines + [f"    {target} = {names[symbol.index]};" for target, symbol in outputs]
-
-
-def _inverse(n: int) -> str:
-    """C for the inverse of an n x n matrix by cofactors: exact in form, no pivot to choose per lane."""
-
-    def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> str:
-        if not rows:
-            return "all(1)"
-        signs = ("-" if k % 2 else "+" for k in range(len(columns)))
-        rests = (minor(rows[1:], columns[:k] + columns[k + 1 :]) for k in range(len(columns)))
-        terms = [
-            f"{sign} F[{rows[0] * n + c}] * ({rest})"
-            for sign, c, rest in zip(signs, columns, rests, strict=True)
-        ]
-        return " ".join(terms).removeprefix("+ ")
-
-    every = tuple(range(n))
-    lines = []
-    for i in range(n):
-        for j in range(n):
-            sign = "-" if (i + j) % 2 else ""
-            rest = minor(tuple(r for r in every if r != j), tuple(c for c in every if c != i))
-            lines.append(f"    const v a{i}_{j} = {sign}({rest});")
-    determinant = " + ".join(f"F[{j}] * a{j}_0" for j in range(n))
-    lines.append(f"    const v scale = 1 / ({determinant});")
-    lines += [f"    inverted[{i * n + j}] = a{i}_{j} * scale;" for i in range(n) for j in range(n)]
-    return function("static void invert(const v *F, v *inverted)", lines)
-
-
-def _long(value: float) -> str:
-    return f"(real){value!r}"
-
-
-def function(signature: str, lines: Sequence[str]) -> str:
-    return "\n".join([signature, "{", *lines, "}"])
-
-
-def _groups(rows: Sequence[TangentRow], largest: int) -> list[list[int]]:
-    """Rows that share a loop: at most `largest` of those with convolutions together."""
-    convolving = [r for r, row in enumerate(rows) if row.convolutions]
-    plain_rows = [r for r, row in enumerate(rows) if not row.convolutions]
-    groups = [convolving[i : i + largest] for i in range(0, len(convolving), largest)]
-    return groups + [[r] for r in plain_rows]
 
 
 def _start(recurrences: Sequence[Recurrence], after: Sequence[str] = ()) -> list[str]:

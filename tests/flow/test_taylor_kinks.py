@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import mpmath as mp
 import numpy as np
@@ -178,7 +179,7 @@ def test_tangents_with_coulomb_friction_against_differences():
         states = propagate(made, times, moved[:, :2], moved[:, 2:]).states
         levels.append(((states[:11] - states[11:]) / (2 * h[:, None, None])).transpose(1, 2, 0))
     for k in range(1, 4):  # Richardson
-        levels = [b + (b - a) / (4**k - 1) for a, b in zip(levels[:-1], levels[1:], strict=True)]
+        levels = [b + (b - a) / (4**k - 1) for a, b in pairwise(levels)]
     ours = np.concatenate([lanes.by_start[0], lanes.by_parameters[0]], axis=2)
     scale = np.abs(ours).max(axis=(0, 1))
     assert (np.abs(ours - levels[0]).max(axis=(0, 1)) <= 1e-9 * scale).all()
@@ -221,7 +222,7 @@ def test_a_body_at_rest_sticks_or_slides_at_once(friction):
 
 
 def test_infinitely_many_kinks_in_finite_time_are_not_counted_one_by_one():
-    """x'' = -sign(x) - sign(x')/2 from (1, 0) rests at t = (8/3) / (1 - 1/sqrt(3)) after infinitely many kinks."""
+    """x'' = -sign(x) - sign(x')/2 from (1, 0) rests at t = (8/3) / (1 - 1/sqrt(3)) after endless kinks."""
     made = model(states="x v", name="twisting")(lambda t, u, p: (u.v, -m.sign(u.x) - m.sign(u.v) / 2))
     lanes = propagate(made, [0.0, 2.0, 50.0], [1.0, 0.0], [], max_steps=20_000)
     assert close(lanes.states[0, 1], [0.0, -1.0], 1e-14)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hpcfit import kernels
-from hpcfit.kernels.source import Blocking, kernel_source
+from hpcfit.kernels.blocks import Blocking
+from hpcfit.kernels.source import kernel_source
 from hpcfit.models.catalogue import NAMES, find
 
 FLOWS = [name for name in NAMES if find(name).kind == "flow" and name != "lorenz96"]
@@ -34,7 +35,7 @@ def test_the_same_text_twice(name: str) -> None:
 def test_the_same_text_in_another_process() -> None:
     """No order of sets, no addresses: otherwise the cache would never be hit."""
     code = (
-        "from hpcfit.kernels.source import Blocking, kernel_source; from hpcfit.models.catalogue import find;"
+        "from hpcfit.kernels.blocks import Blocking; from hpcfit.kernels.source import kernel_source; from hpcfit.models.catalogue import find;"
         "import hashlib; texts = [kernel_source(find(n), Blocking(registers=10)) for n in {names!r}];"
         "print(hashlib.sha256(''.join(texts).encode()).hexdigest())"
     ).replace("{names!r}", repr(["chua", "double_pendulum", "quadratic"]))

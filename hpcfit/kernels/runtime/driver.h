@@ -1,6 +1,7 @@
 /* Lanes through time. W lanes form a crew that takes its steps together; a lane that has finished or failed
    makes room for the next one. Outputs are written lane by lane. */
 
+#define MOST_CROWDED 64   /* crossings in a row with steps below the floor */
 enum { RUNNING = 0, FINISHED = 1, NOT_FINITE = 2, STEP_FLOOR = 3, STEP_BUDGET = 4, STICKING = 5 };
 
 #include "work.h"
@@ -14,7 +15,7 @@ typedef struct {
     int insist[W];                             /* the tangents need the full order */
     v natural[NP + 1];                         /* 1 / |parameter|, or 1 */
     v s[SERIES * STRIDE];
-    int fresh[KINKS + 1][W], stuck[W];         /* fresh: the path has just crossed this kink */
+    int fresh[KINKS + 1][W], stuck[W], crowded[W];         /* fresh: the path has just crossed this kink */
     real side[EVENTS + 1][W];                  /* of each event's g: 0 where it is not known yet */
     int met[EVENTS + 1][W];                    /* met: the path is on g = 0 */
     v held[HELD * STRIDE];
@@ -80,7 +81,7 @@ static int enter(const work *job, crew *c, long *queue)
             LANE(c->t, l) = get(job->times, lane * job->n_times);
             LANE(c->t_low, l) = 0;
             LANE(c->end, l) = get(job->times, (lane + 1) * job->n_times - 1);
-            c->stuck[l] = c->insist[l] = 0;
+            c->stuck[l] = c->insist[l] = c->crowded[l] = 0;
             for (int j = 0; j < EVENTS; j++) c->side[j][l] = c->met[j][l] = 0;
             if (EVENTS && job->event_counts) job->event_counts[lane] = 0;
             for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
@@ -178,7 +179,8 @@ static void end_step(const work *job, crew *c, v h, v reach, const int *crossed)
             leave(job, c, l, NOT_FINITE);
             continue;
         }
-        int arrived = step >= LANE(reach, l);
+        int arrived = step >= LANE(reach, l) && !c->stuck[l];
+        int tiny = step < job->floor * FABS(LANE(c->end, l));
         LANE(c->t, l) = arrived ? LANE(c->end, l) : LANE(sum, l);
         LANE(c->t_low, l) = arrived ? 0 : LANE(rest, l);
         c->next[l] += c->due[l];
@@ -187,10 +189,13 @@ static void end_step(const work *job, crew *c, v h, v reach, const int *crossed)
             write_end(job, c, l, c->next[l]);
             leave(job, c, l, FINISHED);
         } else if (c->stuck[l]) leave(job, c, l, STICKING);
-        else if (crossed[l] >= 0) cross(job, c, l, crossed[l]);
-        else {
+        else if (crossed[l] >= 0) {
+            cross(job, c, l, crossed[l]);
+            c->crowded[l] = tiny ? c->crowded[l] + 1 : 0;   /* crossings that pile up never end (Zeno) */
+            if (c->crowded[l] > MOST_CROWDED) leave(job, c, l, STICKING);
+        } else {
             for (int j = 0; j < KINKS; j++) c->fresh[j][l] = 0;
-            if (step < job->floor * FABS(LANE(c->end, l))) leave(job, c, l, STEP_FLOOR);
+            if (tiny) leave(job, c, l, STEP_FLOOR);
         }
         if (alive(c, l) && c->steps[l] >= job->max_steps) leave(job, c, l, STEP_BUDGET);
     }
@@ -229,7 +234,7 @@ static void step(const work *job, crew *c)
     choose_sides(c);
     do {
         order = expand(job, c, &settled, &h);
-        h = first_crossings(c, order, h, crossed);
+        h = before_barriers(c, order, first_crossings(c, order, h, crossed), crossed);
         again = job->by_start && !move_tangents(job, c, order, &h, crossed);
     } while (again);
     write_inside(job, c, order, count_due(job, c, h));

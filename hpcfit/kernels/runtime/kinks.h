@@ -52,7 +52,7 @@ static v first_crossings(crew *c, int order, v h, int *crossed)
             real q[ORDER + 2], root;
             int m = c->order.of[l] - 1, fresh = c->fresh[j][l];
             for (int k = fresh; k <= m; k++) q[k - fresh] = LANE(c->mode[j], l) * LANE(g[k], l);
-            if (fresh && q[0] < 0) { c->stuck[l] = 1; continue; }
+            if (c->stuck[l] || (fresh && q[0] < 0)) { c->stuck[l] = 1; LANE(h, l) = 0; continue; }
             if (!fresh && q[0] <= 0) { LANE(h, l) = 0; crossed[l] = j; continue; }
             if (first_root(q, m - fresh, LANE(h, l), &root)) { LANE(h, l) = root; crossed[l] = j; }
         }
@@ -93,3 +93,26 @@ INLINE v first_crossings(crew *c, int order, v h, int *crossed)
 INLINE void cross(const work *job, crew *c, int l, int j) { (void)job; (void)c; (void)l; (void)j; }
 
 #endif
+
+/* Barriers: arguments of roots and powers must stay positive, or the series would go on along another branch.
+   The step ends at the barrier; what comes then is not finite, and is reported. */
+static v before_barriers(crew *c, int order, v h, int *crossed)
+{
+#if BARRIERS
+    for (int j = 0; j < BARRIERS; j++) {
+        const v *g = c->s + barrier_series[j] * STRIDE;
+        v reach = all(0);
+        for (int k = order - 1; k >= 1; k--) reach = (reach + size(g[k])) * h;
+        EACH(l) {
+            real q[ORDER + 2], root;
+            if (!alive(c, l) || !(LANE(reach, l) >= LANE(g[0], l)) || !(LANE(reach, l) * 0 == 0)) continue;
+            int m = c->order.of[l] - 1;
+            for (int k = 0; k <= m; k++) q[k] = LANE(g[k], l);
+            if (first_root(q, m, LANE(h, l), &root)) { LANE(h, l) = root; crossed[l] = -1; }
+        }
+    }
+#else
+    (void)c; (void)order; (void)crossed;
+#endif
+    return h;
+}

@@ -13,6 +13,9 @@ static int first_root(const real *q, int m, real h, real *root)
 {
     struct { real a, b; } stack[128];
     int depth = 0;
+    real total = 0;
+    for (int k = m; k >= 0; k--) total = total * h + FABS(q[k]);
+    if (!(total > 0) || !(total * 0 == 0)) return 0;   /* zero all along, or not finite */
     stack[depth].a = 0;
     stack[depth++].b = h;
     while (depth) {

@@ -37,7 +37,7 @@ INLINE void begin_settling(settling *w, const v *s)
 }
 
 /* After coefficient k: true when no lane needs more. A lane has settled when a few consecutive terms do not
-   matter even at its longest step; its order is then its own, whatever its neighbours still need. */
+   matter even at its longest step (a term of zero proves nothing: t^12 begins with twelve); its order is then its own, whatever its neighbours still need. */
 INLINE int settle(settling *w, const v *s, int k)
 {
     w->power *= w->reach;
@@ -45,7 +45,7 @@ INLINE int settle(settling *w, const v *s, int k)
     if (k < LOWEST_ORDER) return w->open == 0;
     v term = largest(s, k) * w->power;
     EACH(l) {
-        int below = LANE(term, l) <= LANE(w->need, l) && LANE(w->tangent, l) <= w->tangent_tolerance;
+        int below = LANE(term, l) <= LANE(w->need, l) && LANE(term, l) > 0 && LANE(w->tangent, l) <= w->tangent_tolerance;
         w->quiet[l] = below ? w->quiet[l] + 1 : 0;
         if (!w->order[l] && !w->insist[l] && w->quiet[l] >= w->quiet_terms) { w->order[l] = k; w->open--; }
     }
@@ -56,12 +56,13 @@ INLINE int settle(settling *w, const v *s, int k)
    that have not settled: relative to the state or to its change, whichever allows more. */
 INLINE v state_step(const v *s, int order, real tolerance)
 {
-    const v tiny = all((real)1e-290);
+    const v tiny = all((real)1e-290), last = larger(largest(s, order - 1), largest(s, order));
     v q1 = rough_log2(larger(largest(s, order - 1), tiny)), q2 = rough_log2(larger(largest(s, order), tiny));
     v n0 = rough_log2(larger(tolerance * largest(s, 0), tiny)), n1 = rough_log2(larger(tolerance * largest(s, 1), tiny));
     v by_size = smaller((n0 - q1) * inverse[order - 1], (n0 - q2) * inverse[order]);
     v by_change = smaller((n1 - q1) * inverse[order - 2], (n1 - q2) * inverse[order - 1]);
-    return (real)0.95 * rough_exp2(smaller(larger(by_size, by_change), all(60)));
+    v h = (real)0.95 * rough_exp2(smaller(larger(by_size, by_change), all(60)));
+    return pick(last, h, all(0x1p60));   /* a polynomial, or rest */
 }
 
 /* Which lanes end at which order: 1 where order k is the lane's last, where k + 1 is, where k is within it. */
@@ -107,7 +108,7 @@ INLINE v tangent_step(const v *d, int width, int stride, const orders *o, v h, v
     column_sizes(d, width, stride, o, &q1, &q2);
     v allowed = tolerance * larger(larger(n0, n1 * h), floor);
     v excess = larger(q1 * power * (1 / (real)32), q2 * power * h), step = h;   /* the error is smaller than the last term */
-    EACH(l) if (LANE(excess, l) > LANE(allowed, l)) {
+    EACH(l) if (LANE(excess, l) > LANE(allowed, l) && LANE(excess, l) * 0 == 0) {
         v ratio = rough_log2(all(LANE(allowed, l) / LANE(excess, l)));
         LANE(step, l) = (real)0.95 * LANE(h, l) * LANE(rough_exp2(ratio * inverse[o->of[l] - 1]), 0);
     }

@@ -123,8 +123,9 @@ static int move_tangents(const work *job, crew *c, int order, v *h, int *crossed
     v (*T)[N + NP + 1] = c->T, values[N * WIDEST];
     const v *source[N * WIDEST];
     jacobian_series(c->s, c->p, c->u, c->mode, order);
+    const v asked = *h, power = power_before(c, asked);   /* every block judges the step that the state asks for */
+    int stale = 0;
 again:;
-    v power = power_before(c, *h);
     long rounds = count_due(job, c, *h);
     for (int b = 0; b < BLOCKS; b++) {
         int first = blocks[b].first, width = blocks[b].width, stride = D_STRIDE(width);
@@ -133,12 +134,11 @@ again:;
             source[i * width + j] = source_of(c, i, first + j);
         }
         tangent_block(c->s, c->p, c->u, order, width, c->d, source);
-        v step = block_step(job, c, b, *h, power);
+        v step = smaller(block_step(job, c, b, asked, power), *h);
         if (differs(step, *h)) {
             if (shorten(job, c, step, h, crossed)) return 0;
-            if (b) goto again;   /* the blocks before this one took the longer step */
-            power = power_before(c, *h);
             rounds = count_due(job, c, *h);
+            stale = b;   /* the blocks before this one have taken a longer step */
         }
         forget(c, c->d, stride, N * width);
         for (long r = 0; r < rounds; r++) {
@@ -148,6 +148,7 @@ again:;
         horner_many(c->d, stride, order, N * width, *h, values);
         for (int i = 0; i < N; i++) for (int j = 0; j < width; j++) T[i][first + j] = values[i * width + j];
     }
+    if (stale) { stale = 0; goto again; }
     memcpy(c->S, T, sizeof c->S);
     return 1;
 }

@@ -1,0 +1,38 @@
+"""Pieces of C that several passes write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hpcfit.kernels.series import literal, plain
+from hpcfit.models.graph import Graph, Node, Symbol
+
+
+def function(signature: str, lines: Sequence[str]) -> str:
+    return "\n".join([signature, "{", *lines, "}"])
+
+
+def plain_lines(
+    graph: Graph,
+    outputs: Sequence[tuple[str, Symbol]],
+    known_mode: Callable[[Node], str | None] | None = None,
+) -> list[str]:
+    """C that evaluates expressions at numbers: one local variable per shared subexpression."""
+    names: dict[int, str] = {}
+    lines = []
+    for index in graph.reachable([symbol for _, symbol in outputs]):
+        node = graph.nodes[index]
+        choosing = node.operation in ("sign", "less", "less_equal")
+        mode = known_mode(node) if choosing and known_mode else None
+        if mode:
+            names[index] = mode if node.operation == "sign" else f"((1 + {mode}) / 2)"
+        elif node.arguments:
+            values = [names[argument] for argument in node.arguments]
+            names[index] = f"w{index}"
+            lines.append(f"    const v w{index} = {plain(node.operation, values)};")
+        elif node.operation == "constant":
+            names[index] = f"all({literal(float(node.value))})"
+        else:
+            letter = {"time": "t", "state": "x", "parameter": "p"}[node.operation]
+            names[index] = letter if letter == "t" else f"{letter}[{int(node.value)}]"
+    return lines + [f"    {target} = {names[symbol.index]};" for target, symbol in outputs]
