@@ -13,7 +13,7 @@ from hpcfit.cluster.machine import describe
 from hpcfit.commands.loading import Inputs, load, load_model
 from hpcfit.commands.progress import ProgressLine
 from hpcfit.commands.verb import new_verb
-from hpcfit.files.results import Saved, save
+from hpcfit.files.results import Saved, is_result, save
 from hpcfit.files.results import load as load_result
 from hpcfit.jobfile.schema import RUNNABLE
 from hpcfit.kernels.compiler import find_compiler, version
@@ -96,14 +96,16 @@ def _complete(target: Path, identity: str, overwrite: bool) -> bool:
                 Mistake(str(target), "there is no such folder", f"make it: mkdir -p {target.parent}", "-o")
             )
         return False
+    ours = is_result(target)
+    if overwrite and ours:
+        return False
     try:
         found = load_result(target)
     except InputError:
+        remedy = "give --overwrite to run the job again" if ours else "move it away"
         raise InputError(
-            Mistake(str(target), "exists and is not a complete result of hpcfit", "move it away", "-o")
+            Mistake(str(target), "exists and is not a complete result of hpcfit", remedy, "-o")
         ) from None
-    if overwrite:
-        return False
     if found.job_hash != identity:
         raise InputError(
             Mistake(

@@ -65,6 +65,15 @@ def load(path: FilePath) -> Saved:
         )
 
 
+def is_result(path: FilePath) -> bool:
+    """Whether a file is hpcfit's own, be it damaged or of another version."""
+    try:
+        with reading(path):
+            return True
+    except InputError as error:
+        return "format version" in str(error)
+
+
 def _put_path(file: Any, path: Path) -> None:
     units = path.units
 

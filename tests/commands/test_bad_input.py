@@ -285,6 +285,7 @@ COMMANDS: dict[str, tuple[Callable[[Path], None], list[str], list[str]]] = {
         ["run", "job.toml", "-o", "note.h5", "--overwrite"],
         ["move it away"],
     ),
+    "output is damaged": (damaged, ["run", "job.toml", "-o", "damaged.h5"], ["damaged.h5", "--overwrite"]),
     "output is a folder": (nothing, ["run", "job.toml", "-o", "."], ["move it away"]),
     "show missing": (nothing, ["show", "no.h5"], ["no.h5", "no such file"]),
     "show a text": (nothing, ["show", "job.toml"], ["job.toml", "not an HDF5 file"]),

@@ -64,6 +64,17 @@ def test_another_job_needs_leave_to_overwrite(change: list[str], job: Path) -> N
     assert (job.parent / "job.h5").read_bytes() != before
 
 
+def test_a_damaged_result_is_replaced_with_leave(job: Path) -> None:
+    import h5py
+
+    assert main(["run", "job.toml"]) == 0
+    with h5py.File("job.h5", "r+") as file:
+        del file["states"]
+    assert main(["run", "job.toml"]) == 2
+    assert main(["run", "job.toml", "--overwrite"]) == 0
+    assert load(job.parent / "job.h5").record.states.shape == (11, 3)
+
+
 def test_members_differ_in_their_noise_only(job: Path) -> None:
     for member in ("0", "1"):
         assert main(["run", "job.toml", "--member", member, "-o", f"m{member}.h5"]) == 0

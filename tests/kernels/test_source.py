@@ -35,7 +35,8 @@ def test_the_same_text_twice(name: str) -> None:
 def test_the_same_text_in_another_process() -> None:
     """No order of sets, no addresses: otherwise the cache would never be hit."""
     code = (
-        "from hpcfit.kernels.blocks import Blocking; from hpcfit.kernels.source import kernel_source; from hpcfit.models.catalogue import find;"
+        "from hpcfit.kernels.blocks import Blocking; from hpcfit.kernels.source import kernel_source;"
+        "from hpcfit.models.catalogue import find;"
         "import hashlib; texts = [kernel_source(find(n), Blocking(registers=10)) for n in {names!r}];"
         "print(hashlib.sha256(''.join(texts).encode()).hexdigest())"
     ).replace("{names!r}", repr(["chua", "double_pendulum", "quadratic"]))
