@@ -35,15 +35,15 @@ class Oracle:
         tangents = grid[:, self.n :].reshape(len(grid), self.n, self.n + self.n_p)
         return grid[:, : self.n], tangents[..., : self.n], tangents[..., self.n :]
 
-    def growth(self):
-        """The largest factor, at least 1, from a relative error of any state to a later one of any state.
+    def growths(self):
+        """Up to each output, the largest factor, at least 1, from a relative error of any state to a later one.
 
         Both relative to the state's maximum along the path. Taken between all pairs of outputs: a path
         that first contracts and then expands amplifies more than its derivatives by start tell.
         """
         scale = np.abs(self.states).max(axis=0)
         scale[scale == 0] = 1
-        largest, products = LONG(1), []
+        largest, products = [LONG(1)], []
         for k in range(len(self.times) - 1):
             self.integrator.time = self.times[k]
             self.integrator.state[: self.n] = self.states[k]
@@ -51,8 +51,8 @@ class Oracle:
             self.integrator.propagate_until(self.times[k + 1])
             over = self._split(self.integrator.state[None].copy())[1][0] * scale / scale[:, None]
             products = [over @ before for before in products] + [over]
-            largest = max(largest, *(np.abs(product).max() for product in products))
-        return float(largest)
+            largest.append(max(largest[-1], *(np.abs(product).max() for product in products)))
+        return np.array(largest, dtype=float)
 
 
 def relative(ours, exact):
