@@ -91,19 +91,16 @@ def _probe_launcher(mpi: bool) -> Probe:
 
 _HDF5_REMEDY = "install h5py built with HDF5_MPI=ON; without it one rank writes"
 _PETSC_REMEDY = "install petsc4py against a PETSc with MUMPS; without it the dense solver is used"
-_HDF5_PROBE = """
-import h5py
-print('parallel' if h5py.get_config().mpi else 'serial', h5py.version.hdf5_version)
-"""
-_PETSC_PROBE = """
-import petsc4py; petsc4py.init([])
-from petsc4py import PETSc
-A = PETSc.Mat().createAIJ((2, 2), nnz=2); A.setUp()
-A[0, 0] = 2.0; A[1, 1] = 3.0; A.assemble()
-solver = PETSc.KSP().create(); solver.setOperators(A); solver.setType('preonly')
-solver.getPC().setType('lu'); solver.getPC().setFactorSolverType('mumps'); solver.setUp()
-print('.'.join(map(str, PETSc.Sys.getVersion())))
-"""
+_HDF5_PROBE = (
+    "import h5py; print('parallel' if h5py.get_config().mpi else 'serial', h5py.version.hdf5_version)"
+)
+_PETSC_PROBE = (
+    "import petsc4py; petsc4py.init([]); from petsc4py import PETSc;"
+    "A = PETSc.Mat().createAIJ((2, 2), nnz=2); A.setUp(); A[0, 0] = 2.0; A[1, 1] = 3.0; A.assemble();"
+    "solver = PETSc.KSP().create(); solver.setOperators(A); solver.setType('preonly');"
+    "solver.getPC().setType('lu'); solver.getPC().setFactorSolverType('mumps'); solver.setUp();"
+    "print('.'.join(map(str, PETSc.Sys.getVersion())))"
+)
 
 
 def probe_slurm() -> Probe:

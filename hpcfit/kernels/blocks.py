@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hpcfit.kernels.jacobian import Combination, TangentRow
-from hpcfit.kernels.series import literal
-from hpcfit.kernels.text import function
+from hpcfit.kernels.text import function, literal
 
 LARGEST_IN_NEAREST_CACHE = 12  # states; larger systems read their coefficients once for two orders
 

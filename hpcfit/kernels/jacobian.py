@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hpcfit.kernels.series import SERIES, Tape
+from hpcfit.kernels.recurrences import SERIES
+from hpcfit.kernels.series import Tape
 from hpcfit.models.derivatives import Matrix
 from hpcfit.models.graph import Symbol
 

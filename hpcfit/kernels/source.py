@@ -13,7 +13,8 @@ from hpcfit.kernels.blocks import Blocking, TangentBlocks
 from hpcfit.kernels.jacobian import tangent_rows
 from hpcfit.kernels.maps import map_source
 from hpcfit.kernels.quadrature import prefers_quadrature, quadrature_text
-from hpcfit.kernels.series import SERIES, Recurrence, Tape, normalised
+from hpcfit.kernels.recurrences import SERIES, Recurrence
+from hpcfit.kernels.series import Tape, normalised
 from hpcfit.kernels.text import function, plain_lines
 from hpcfit.models.define import Model
 from hpcfit.models.derivatives import derivative, jacobians

@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hpcfit.kernels.series import literal, plain
 from hpcfit.models.graph import Graph, Node, Symbol
+
+_INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+
+
+def plain(operation: str, values: Sequence[str]) -> str:
+    """C for an operation on numbers."""
+    if operation in _INFIX:
+        return f"({values[0]} {_INFIX[operation]} {values[1]})"
+    if operation == "negative":
+        return f"(-{values[0]})"
+    return f"v_{operation}({', '.join(values)})"
+
+
+def literal(value: float) -> str:
+    """A number in C with all its bits."""
+    return f"(real){value.hex()}" if abs(value) > 1e15 or value != int(value) else f"(real){int(value)}"
 
 
 def function(signature: str, lines: Sequence[str]) -> str:

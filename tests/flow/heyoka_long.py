@@ -36,7 +36,7 @@ class Oracle:
         return grid[:, : self.n], tangents[..., : self.n], tangents[..., self.n :]
 
     def growths(self):
-        """Up to each output, the largest factor, at least 1, from a relative error of any state to a later one.
+        """Up to each output, the largest factor from a relative error of a state to a later one; at least 1.
 
         Both relative to the state's maximum along the path. Taken between all pairs of outputs: a path
         that first contracts and then expands amplifies more than its derivatives by start tell.
