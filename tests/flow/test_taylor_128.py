@@ -53,10 +53,12 @@ def test_tangents_across_coulomb_friction_against_128_bit_differences() -> None:
     pendulum = find("pendulum_driven")
     values = np.array(list((dict(pendulum.examples[0].parameters) | {"k1": 6.88e-4}).values()))
     unknowns = np.concatenate([[2.0, 1.0], values])
-    times = np.linspace(0.0, 3.4, 8)
+    times = np.linspace(0.0, 8.0, 8)  # three turns
     lanes = propagate(pendulum, times, unknowns[:2], unknowns[2:], sensitivities=True)
     assert lanes.by_start is not None
     assert lanes.by_parameters is not None
+    rates = propagate(pendulum, np.linspace(0.0, 8.0, 2000), unknowns[:2], unknowns[2:]).states[0, :, 1]
+    assert np.count_nonzero(np.diff(np.sign(rates))) == 3
     tangents = np.concatenate([lanes.by_start[0], lanes.by_parameters[0]], axis=2)
     for j in range(len(unknowns)):
         h = 2.0**-40 * 2.0 ** np.round(np.log2(max(abs(unknowns[j]), 1e-4)))
