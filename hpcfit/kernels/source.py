@@ -12,6 +12,7 @@ from pathlib import Path
 from hpcfit.kernels.blocks import Blocking, TangentBlocks
 from hpcfit.kernels.jacobian import tangent_rows
 from hpcfit.kernels.maps import map_source
+from hpcfit.kernels.passing import as_locals, passing_names, words
 from hpcfit.kernels.quadrature import prefers_quadrature, quadrature_text
 from hpcfit.kernels.recurrences import SERIES, Recurrence
 from hpcfit.kernels.series import Tape, normalised
@@ -56,6 +57,7 @@ class KernelWriter:
         self.rows = tangent_rows(self.tangent, self.by_state)
         self.quadrature = prefers_quadrature(self.graph, self.rows, self.by_parameter)
         self.blocks = TangentBlocks(self.rows, blocking)
+        self.passing = self._passing()
 
     def text(self) -> str:
         parts = [
@@ -95,10 +97,21 @@ class KernelWriter:
 
     def _series_names(self) -> list[str]:
         states = [f"x{i}_" for i in range(self.n)]
-        made = [
-            name for r in (*self.base.recurrences, *self.tangent.recurrences) for name in (r.name, *r.arrays)
-        ]
+        recurrences = (*self.base.recurrences, *self.tangent.recurrences)
+        made = [name for r in recurrences for name in (r.name, *r.arrays) if name not in self.passing]
         return [*states, "t_", *made]
+
+    def _passing(self) -> set[str]:
+        """Series that need no memory: nobody looks back at them."""
+        entries = [entry for row in (*self.by_state, *self.by_parameter) for entry in row]
+        watched = {
+            self.tangent.names.get(symbol.index, "") for symbol in (*entries, *self.base.kinks, *self.events)
+        }
+        watched |= {series for row in self.rows for series, _ in row.convolutions} | set(self._barriers())
+        tangent = self.tangent.recurrences
+        used = words([*(r.zero for r in tangent), *(r.finish for r in tangent)])
+        used |= words(name for r in tangent for pair in r.convolutions for name in pair)
+        return passing_names(self.base.recurrences, watched | used) | passing_names(tangent, watched)
 
     def _names(self) -> str:
         lines = [f"#define {name} (s + {i} * STRIDE)" for i, name in enumerate(self._series_names())]
@@ -125,14 +138,13 @@ class KernelWriter:
             "    int k = 1;",
             "    begin_settling(settled, s);",
             "    for (; k < most; k++) {",
-            *_stage(self.base.recurrences, self._next_states("k")),
+            *as_locals(_stage(self.base.recurrences, self._next_states("k")), self.passing, "k"),
             "        if (settle(settled, s, k + 1)) return k + 1;",
             "    }",
             "    return k;",
         ]
-        start = function(
-            f"static void base_start({ARGUMENTS})", _start(self.base.recurrences, self._next_states("0"))
-        )
+        first = as_locals(_start(self.base.recurrences, self._next_states("0")), self.passing, "0")
+        start = function(f"static void base_start({ARGUMENTS})", first)
         series = function(f"static int base_series({ARGUMENTS}, settling *settled, int most)", loop)
         return f"{start}\n\n{series}"
 
@@ -144,9 +156,9 @@ class KernelWriter:
             norm.append(f"    norm = larger(norm, {' + '.join(sizes) or 'all(0)'});")
         start = function(
             f"static v jacobian_start({ARGUMENTS})",
-            [*_start(self.tangent.recurrences), *norm, "    return norm;"],
+            [*as_locals(_start(self.tangent.recurrences), self.passing, "0"), *norm, "    return norm;"],
         )
-        stage = _stage(self.tangent.recurrences)
+        stage = as_locals(_stage(self.tangent.recurrences), self.passing, "k")
         loop = ["    for (int k = 1; k < order; k++) {", *stage, "    }"] if stage else []
         return f"{start}\n\n{function(f'static void jacobian_series({ARGUMENTS}, int order)', loop)}"
 
