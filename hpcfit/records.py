@@ -65,6 +65,11 @@ class Outcome(Enum):
     STEP_BUDGET = "the step budget is spent"
     STICKING = "the path sticks to a kink"
     BAD_INPUT = "start, parameters or times are not finite"
+    CONVERGED = "converged"
+    STALLED = "no descent at the smallest step"
+    UNFINISHED = "the iteration budget is spent"
+    RANK_DEFICIENT = "the data do not determine all unknowns; this is the relaxed solution"
+    NOT_INTEGRABLE = "the path cannot be integrated"
 
 
 @dataclass(frozen=True)
@@ -156,3 +161,15 @@ class Path:
     @property
     def converged(self) -> bool:
         return self.outcome is Outcome.DONE
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One step of a fit; lengths are in units of the states and of what the parameters do in one interval."""
+
+    phase: str  # presolve | weak | exact
+    objective: float  # sum of squares of the weighted residuals at its begin
+    defect: float  # largest discontinuity
+    increment: float  # length of the whole step
+    damping: float  # the part of it that was taken
+    rank: int

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 T = TypeVar("T")
 
 
@@ -53,3 +56,8 @@ def share(comm: Any, count: int) -> range:
     each, extra = divmod(count, comm.size)
     first = comm.rank * each + min(comm.rank, extra)
     return range(first, first + each + (comm.rank < extra))
+
+
+def gathered(comm: Any, part: NDArray[Any]) -> NDArray[Any]:
+    """The parts of all ranks one after another, on all ranks."""
+    return part if comm.size == 1 else np.concatenate(comm.allgather(np.ascontiguousarray(part)))

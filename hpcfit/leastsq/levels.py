@@ -1,0 +1,99 @@
+"""Damping: how far to go along an increment (Appendix A)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcfit.linear.chain import Members, Residuals, Unknowns
+from hpcfit.linear.dense import GeneralisedInverse
+from hpcfit.records import Array
+
+SMALLEST_DAMPING = 1e-3
+ETA = 1.0  # of the restrictive monotonicity test; below 2
+TRIALS = 12
+SLOPES_SAFETY = 2.0  # weights of T1 above the multipliers
+
+Numbers = NDArray[np.int64]
+Trial = Callable[[Array, Members], Residuals]  # scaled F(z + alpha dz) of some members
+
+
+class Level(Protocol):
+    """Chooses a damping factor per member; 0 = no descent. It remembers members by their numbers."""
+
+    def damping(self, inverse: GeneralisedInverse, step: Unknowns, trial: Trial, members: Numbers) -> Array: ...
+
+
+class NaturalLevel:
+    """T_n^k(z) = ||J+(z_k) F(z)||^2 (A3) with the restrictive monotonicity test of Bock (1987).
+
+    A damping is accepted if the simplified increment stays near what linearity predicts,
+    ||-J+ F(z + alpha dz) - (1 - alpha) dz|| <= eta / 2 * alpha ||dz||; the level then falls to
+    1 - alpha (1 - eta / 2) of itself or below.
+    """
+
+    def __init__(self, members: int) -> None:
+        self.curvature = np.zeros(members)  # omega of the last iteration; 0 = unknown
+
+    def damping(self, inverse: GeneralisedInverse, step: Unknowns, trial: Trial, members: Numbers) -> Array:
+        length = step.norms()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alpha = np.fmin(1.0, ETA / (self.curvature[members] * length))
+        alpha = np.maximum(alpha, SMALLEST_DAMPING)
+        left = np.arange(len(length))
+        for _ in range(TRIALS):
+            tried, unit = alpha[left], length[left]
+            bar = inverse.take(left).solve(trial(tried, left))
+            away = bar.plus(step.take(left), tried - 1.0).norms()
+            with np.errstate(divide="ignore", invalid="ignore"):
+                curvature = 2.0 * away / (tried * unit) ** 2
+                better = np.clip(ETA / (curvature * unit), 0.1 * tried, 0.5 * tried)
+            good = away <= 0.5 * ETA * tried * unit
+            self.curvature[members[left]] = np.where(np.isfinite(curvature), curvature, 0.0)
+            alpha[left] = np.where(good, tried, np.where(np.isfinite(away), better, 0.3 * tried))
+            left = left[~good & (alpha[left] >= SMALLEST_DAMPING)]
+            if not len(left):
+                break
+        alpha[left] = 0.0
+        return np.where(alpha < SMALLEST_DAMPING, 0.0, alpha)
+
+
+class SumLevel:
+    """T1 (A1) with weights above the multipliers, minimised over halvings of the step (A2)."""
+
+    def __init__(self, members: int) -> None:
+        self.weights: list[Array | None] = [None] * members  # beta^i (N - 1, n)
+
+    def damping(self, inverse: GeneralisedInverse, step: Unknowns, trial: Trial, members: Numbers) -> Array:
+        here = inverse.chain.residuals
+        weights = self._weights(SLOPES_SAFETY * np.abs(inverse.multipliers(here, step)), members)
+        everybody = np.arange(len(members))
+        best, at_best = t1(here, weights), np.zeros(len(members))
+        alpha = 1.0
+        while alpha >= SMALLEST_DAMPING:
+            value = t1(trial(np.full(len(members), alpha), everybody), weights)
+            better = value < best
+            if not better.any() and (at_best > 0.0).all():
+                break
+            best, at_best = np.where(better, value, best), np.where(better, alpha, at_best)
+            alpha *= 0.5
+        return at_best
+
+    def _weights(self, needed: Array, members: Numbers) -> Array:
+        """The weights of these members, raised where the multipliers ask for more."""
+        for k, member in enumerate(members):
+            before = self.weights[member]
+            self.weights[member] = needed[k] if before is None else np.maximum(before, needed[k])
+        return np.stack([self.weights[member] for member in members])  # type: ignore[arg-type]
+
+
+def t1(residuals: Residuals, weights: Array) -> Array:
+    """1/2 ||F1||^2 + sum beta^i |F2^i| (A1) per member; infinite where it cannot be computed."""
+    value: Array = 0.5 * residuals.objective() + (weights * np.abs(residuals.links)).sum(axis=(1, 2))
+    return np.where(np.isfinite(value), value, np.inf)
+
+
+LEVELS: dict[str, type[NaturalLevel] | type[SumLevel]] = {"natural": NaturalLevel, "T1": SumLevel}

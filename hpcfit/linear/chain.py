@@ -1,0 +1,121 @@
+"""A linearised problem: nodes in a row, linked one to the next, bordered by parameters that all share.
+
+All arrays carry a leading axis of members: problems of the same shape that are solved side by side.
+M members, N nodes, k rows at a node, n states, q parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcfit.records import Array
+
+Members = NDArray[np.int64] | NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ByMember:
+    """Arrays that all begin with the axis of members."""
+
+    def take(self, members: Members) -> Self:
+        """The same for some of the members."""
+        return replace(self, **{f.name: _taken(getattr(self, f.name), members) for f in fields(self)})
+
+
+def _taken(value: Any, members: Members) -> Any:
+    if isinstance(value, ByMember):
+        return value.take(members)
+    return value[members] if isinstance(value, np.ndarray) else value
+
+
+@dataclass(frozen=True)
+class Unknowns(ByMember):
+    """The unknowns z of (4.3), or an increment of them, in named blocks."""
+
+    nodes: Array  # (M, N, n) s_j
+    parameters: Array  # (M, q) p
+
+    def plus(self, step: Unknowns, damping: Array) -> Unknowns:
+        """z + alpha dz, with one alpha per member (4.7)."""
+        return Unknowns(
+            self.nodes + damping[:, None, None] * step.nodes,
+            self.parameters + damping[:, None] * step.parameters,
+        )
+
+    def norms(self) -> Array:
+        """Length per member (M,): root mean square over the nodes, and all parameters."""
+        mean = np.einsum("mji,mji->m", self.nodes, self.nodes) / max(self.nodes.shape[1], 1)
+        length: Array = np.sqrt(mean + np.einsum("mi,mi->m", self.parameters, self.parameters))
+        return length
+
+
+@dataclass(frozen=True)
+class Scales(ByMember):
+    """What counts as one unit of each state and of each parameter."""
+
+    states: Array  # (M, n)
+    parameters: Array  # (M, q)
+
+    def scaled(self, step: Unknowns) -> Unknowns:
+        return Unknowns(step.nodes / self.states[:, None], step.parameters / self.parameters)
+
+    def unscaled(self, step: Unknowns) -> Unknowns:
+        return Unknowns(step.nodes * self.states[:, None], step.parameters * self.parameters)
+
+
+@dataclass(frozen=True)
+class Residuals(ByMember):
+    """F(z) of (4.6): what is minimised and what must vanish; NaN where the flow could not be followed."""
+
+    rows: Array  # (M, N, k) F1
+    links: Array  # (M, N - 1, n) F2, the continuity defects (4.5)
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Which members are finite throughout (M,)."""
+        good: NDArray[np.bool_] = np.isfinite(self.rows).all(axis=(1, 2))
+        return good & np.isfinite(self.links).all(axis=(1, 2))
+
+    def objective(self) -> Array:
+        """||F1||^2 per member (M,)."""
+        total: Array = np.einsum("mjk,mjk->m", self.rows, self.rows)
+        return total
+
+
+@dataclass(frozen=True)
+class Chain(ByMember):
+    """J(z) and F(z) of (4.8): minimise A_j ds_j + B_j dp + r_j, with G_j ds_j + H_j dp - ds_j+1 + d_j = 0."""
+
+    rows_by_node: Array  # (M, N, k, n) A
+    rows_by_parameters: Array  # (M, N, k, q) B
+    links_by_node: Array  # (M, N - 1, n, n) G
+    links_by_parameters: Array  # (M, N - 1, n, q) H
+    residuals: Residuals  # r, d
+    linked: tuple[bool, ...]  # (N - 1,) False where an experiment ends and the next begins
+
+    @property
+    def shape(self) -> tuple[int, int, int, int, int]:
+        """M, N, k, n, q."""
+        members, nodes, rows, states = self.rows_by_node.shape
+        return members, nodes, rows, states, self.rows_by_parameters.shape[-1]
+
+    def scaled(self, scales: Scales) -> Chain:
+        """The same in units of the scales; the links stay of the form ... - ds_j+1."""
+        states, parameters = scales.states[:, None, None], scales.parameters[:, None, None]
+        by_state = scales.states[:, None, :, None]
+        return Chain(
+            self.rows_by_node * states,
+            self.rows_by_parameters * parameters,
+            self.links_by_node * states / by_state,
+            self.links_by_parameters * parameters / by_state,
+            scaled_residuals(self.residuals, scales),
+            self.linked,
+        )
+
+
+def scaled_residuals(residuals: Residuals, scales: Scales) -> Residuals:
+    """Defects in units of the states."""
+    return Residuals(residuals.rows, residuals.links / scales.states[:, None])

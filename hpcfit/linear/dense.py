@@ -1,0 +1,201 @@
+"""The condensed problem by orthogonal transformations (Lawson and Hanson 1974, ch. 20): never squared.
+
+Unknowns x of the condensed problem are the window states and the parameters; the links between windows are its
+constraints C x + e = 0. With C^t = (Q1 Q2) (R; 0), x = -Q1 R^-t e + Q2 y satisfies them for every y, and y is
+an ordinary least squares problem in n + q unknowns, whose singular values tell the rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcfit.linear.chain import ByMember, Chain, Residuals, Unknowns
+from hpcfit.linear.windows import GROWTH, Windows, carried, condense
+from hpcfit.records import Array
+
+RANK_TOLERANCE = 1e-10  # singular values below this part of the largest count as zero
+
+
+@dataclass(frozen=True)
+class GeneralisedInverse(ByMember):
+    """J+ of (4.9) for one scaled chain: applied to any residuals, with rank, covariance and multipliers.
+
+    W windows, C links between windows, f degrees of freedom (n for each experiment, and q).
+    """
+
+    chain: Chain
+    windows: Windows
+    joints: NDArray[np.int64]  # (M, C) the link of each constraint; -1: none, the member has fewer windows
+    range: Array  # (M, W n + q, C n) Q1
+    triangle: Array  # (M, C n, C n) R
+    free: Array  # (M, W n + q, f) Q2
+    nodes_by_free: Array  # (M, N, n, f)
+    singular_values: Array  # (M, f)
+    left: Array  # (M, N k, f) of the singular value decomposition of the rows by y
+    right: Array  # (M, f, f) its right vectors as columns
+
+    def solve(self, residuals: Residuals) -> Unknowns:
+        """dz = -J+ F (4.9); for a deficient rank the one of smallest length, the relaxed solution."""
+        chain, windows = self.chain, self.windows
+        members, _, _, _, q = chain.shape
+        at_nodes, at_ends = carried(chain.links_by_node, windows, residuals.links)
+        start = self._particular(at_ends)
+        nodes = at_nodes + _nodes(windows, start, q)
+        parameters = start[:, start.shape[1] - q :]
+        rows = residuals.rows + _rows(chain, nodes, parameters)
+        projected = np.einsum("mrf,mr->mf", self.left, rows.reshape(members, -1))
+        y = -np.einsum("mfg,mg->mf", self.right, projected * self._inverse_values())
+        free = self.free[:, start.shape[1] - q :]
+        return Unknowns(
+            nodes + np.einsum("mjnf,mf->mjn", self.nodes_by_free, y),
+            parameters + np.einsum("mqf,mf->mq", free, y),
+        )
+
+    @property
+    def rank(self) -> NDArray[np.int64]:
+        """Per member (M,)."""
+        return np.count_nonzero(self._significant(), axis=1)
+
+    @property
+    def freedoms(self) -> int:
+        """How many unknowns the data have to determine."""
+        return int(self.free.shape[-1])
+
+    def covariance_factor(self) -> tuple[Array, Array]:
+        """L of the covariance L L^t: for the nodes (M, N, n, f) and for the parameters (M, q, f)."""
+        root = self.right * self._inverse_values()[:, None]
+        q = self.chain.shape[-1]
+        parameters = self.free[:, self.free.shape[1] - q :] @ root
+        return self.nodes_by_free @ root[:, None], parameters
+
+    def null_directions(self) -> tuple[Array, Array]:
+        """Directions that the data do not see, zero-padded: first nodes (M, n, f) and parameters (M, q, f)."""
+        blind = self.right * ~self._significant()[:, None]
+        q = self.chain.shape[-1]
+        return self.nodes_by_free[:, 0] @ blind, self.free[:, self.free.shape[1] - q :] @ blind
+
+    def multipliers(self, residuals: Residuals, step: Unknowns) -> Array:
+        """lambda_c of (4.10) for every link (M, N - 1, n): at the joints by the factors, inside by recursion."""
+        chain, windows = self.chain, self.windows
+        members, nodes, _, n, q = chain.shape
+        rho = residuals.rows + _rows(chain, step.nodes, step.parameters)
+        pull = np.einsum("mjki,mjk->mji", chain.rows_by_node, rho)  # A^t rho
+        gradient = np.zeros((members, windows.count, n))
+        by_window = np.einsum("mjil,mji->mjl", windows.by_window, pull)
+        for m in range(members):
+            np.add.at(gradient[m], windows.number[m], by_window[m])
+        border = np.einsum("mjiq,mji->mq", windows.by_parameters, pull)
+        border += np.einsum("mjkq,mjk->mq", chain.rows_by_parameters, rho)
+        whole = np.concatenate([gradient.reshape(members, -1), border], axis=1)
+        at_joints = np.linalg.solve(self.triangle, np.einsum("mxc,mx->mc", self.range, whole)[..., None])
+        result = np.zeros((members, nodes - 1, n))
+        member, c = np.nonzero(self.joints >= 0)
+        result[member, self.joints[member, c]] = at_joints.reshape(members, -1, n)[member, c]
+        for j in range(nodes - 2, -1, -1):
+            inner = np.zeros((members, n))
+            if j < nodes - 2:
+                inner = np.einsum("mil,mi->ml", chain.links_by_node[:, j + 1], result[:, j + 1])
+            result[:, j] = np.where(windows.closes[:, j, None], result[:, j], inner - pull[:, j + 1])
+        return result
+
+    def _particular(self, at_ends: Array) -> Array:
+        """-Q1 R^-t e (M, W n + q)."""
+        members, _, n = at_ends.shape
+        if not self.joints.shape[1]:
+            return np.zeros(self.free.shape[:2])
+        e = np.zeros((members, self.joints.shape[1], n))
+        member, c = np.nonzero(self.joints >= 0)
+        e[member, c] = at_ends[member, self.joints[member, c]]
+        solved = np.linalg.solve(self.triangle.transpose(0, 2, 1), e.reshape(members, -1, 1))
+        particular: Array = -(self.range @ solved)[..., 0]
+        return particular
+
+    def _significant(self) -> NDArray[np.bool_]:
+        return self.singular_values > RANK_TOLERANCE * self.singular_values.max(axis=1, keepdims=True)
+
+    def _inverse_values(self) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.where(self._significant(), 1.0 / self.singular_values, 0.0)
+
+
+def generalised_inverse(comm: Any, chain: Chain, growth: float = GROWTH) -> GeneralisedInverse:
+    """Condense, satisfy the links between windows, and decompose what is left."""
+    windows = condense(chain, growth)
+    joints, constraints = _constraints(chain, windows)
+    members, nodes, k, _, q = chain.shape
+    width = constraints.shape[2]
+    if joints.shape[1]:
+        whole, triangle = np.linalg.qr(constraints.transpose(0, 2, 1), mode="complete")
+        ranged, free = whole[..., : constraints.shape[1]], whole[..., constraints.shape[1] :]
+        triangle = triangle[:, : constraints.shape[1]]
+    else:
+        ranged, triangle = np.zeros((members, width, 0)), np.zeros((members, 0, 0))
+        free = np.broadcast_to(np.eye(width), (members, width, width))
+    nodes_by_free = _nodes(windows, free, q)
+    by_free = _rows(chain, nodes_by_free, free[:, width - q :]).reshape(members, nodes * k, -1)
+    orthogonal, square = np.linalg.qr(by_free)
+    left, values, right = np.linalg.svd(square)
+    return GeneralisedInverse(
+        chain=chain,
+        windows=windows,
+        joints=joints,
+        range=ranged,
+        triangle=triangle,
+        free=free,
+        nodes_by_free=nodes_by_free,
+        singular_values=values,
+        left=orthogonal @ left,
+        right=right.transpose(0, 2, 1),
+    )
+
+
+def _constraints(chain: Chain, windows: Windows) -> tuple[NDArray[np.int64], Array]:
+    """Which links join windows (M, C), and C x + e = 0 for them (M, C n, W n + q).
+
+    A member with fewer windows than others gets windows without data, tied to their neighbours.
+    """
+    members, _, _, n, q = chain.shape
+    linked = np.array(chain.linked, dtype=bool)
+    joins = windows.closes & linked
+    count = windows.count
+    n_joints = count - 1 - int(np.count_nonzero(~linked))
+    joints = np.full((members, n_joints), -1)
+    by_window = np.zeros((members, n_joints, n, count, n))
+    by_parameters = np.zeros((members, n_joints, n, q))
+    member, link = np.nonzero(joins)
+    c = (np.cumsum(joins, axis=1) - 1)[member, link]
+    joints[member, c] = link
+    by_window[member, c, :, windows.number[member, link]] = windows.ends_by_window[member, link]
+    by_window[member, c, :, windows.number[member, link + 1]] = -np.eye(n)
+    by_parameters[member, c] = windows.ends_by_parameters[member, link]
+    member, c = np.nonzero(joints < 0)
+    spare = windows.number[member, -1] + 1 + c - joins.sum(axis=1)[member]
+    by_window[member, c, :, spare - 1] = np.eye(n)
+    by_window[member, c, :, spare] = -np.eye(n)
+    whole = np.concatenate([by_window.reshape(members, n_joints, n, count * n), by_parameters], axis=3)
+    return joints, whole.reshape(members, n_joints * n, count * n + q)
+
+
+def _nodes(windows: Windows, x: Array, q: int) -> Array:
+    """X_j x_w + Y_j p at all nodes, for one x (M, W n + q) or several as columns (M, W n + q, f)."""
+    members, n = len(x), windows.by_window.shape[-1]
+    by_window = x[:, : x.shape[1] - q].reshape(members, -1, n, *x.shape[2:])
+    own = np.take_along_axis(by_window, windows.number.reshape(*windows.number.shape, *[1] * (x.ndim - 1)), 1)
+    columns = own if x.ndim == 3 else own[..., None]
+    border = x[:, x.shape[1] - q :].reshape(members, 1, q, -1)
+    result: Array = windows.by_window @ columns + windows.by_parameters @ border
+    return result if x.ndim == 3 else result[..., 0]
+
+
+def _rows(chain: Chain, nodes: Array, parameters: Array) -> Array:
+    """A_j ds_j + B_j dp at all nodes, for one increment or for several as columns."""
+    if nodes.ndim == 4:
+        return chain.rows_by_node @ nodes + chain.rows_by_parameters @ parameters[:, None]
+    single: Array = (
+        chain.rows_by_node @ nodes[..., None] + chain.rows_by_parameters @ parameters[:, None, :, None]
+    )[..., 0]
+    return single

@@ -1,0 +1,63 @@
+"""Weak continuity: the links are rows like the data, with a standard deviation instead of exactness.
+
+One orthogonal sweep along the chain eliminates node after node (the square-root information form), and one back
+along it substitutes; linear in the number of nodes, whatever grows along the chain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hpcfit.linear.chain import Chain, Unknowns
+from hpcfit.records import Array
+
+
+def weak_step(chain: Chain, looseness: Array, holds: Array) -> Unknowns:
+    """Minimise rows^2 + (links / looseness)^2 + (holds ds)^2 of a scaled chain.
+
+    looseness (M,): the standard deviation of the links. holds (M, N): what keeps each node where it is.
+    """
+    members, nodes, k, n, q = chain.shape
+    strength = 1.0 / looseness[:, None, None]
+    border = n + n + q
+    height = (n + q + 1) + k + n + n
+    pivots = np.empty((members, nodes, n, border + 1))  # of s_j: by s_j, s_j+1, p, 1
+    rest = np.zeros((members, n + q + 1, n + q + 1))  # rows on s_j, p, 1 that the nodes before left
+    table = np.zeros((members, height, border + 1))
+    unit = np.eye(n)
+    data, hold, link = n + q + 1, n + q + 1 + k, n + q + 1 + k + n
+    for j in range(nodes):
+        table[:] = 0.0
+        table[:, :data, :n], table[:, :data, n + n :] = rest[..., :n], rest[..., n:]
+        table[:, data:hold, :n] = chain.rows_by_node[:, j]
+        table[:, data:hold, n + n : border] = chain.rows_by_parameters[:, j]
+        table[:, data:hold, border] = chain.residuals.rows[:, j]
+        table[:, hold:link, :n] = holds[:, j, None, None] * unit
+        if j < nodes - 1 and chain.linked[j]:
+            table[:, link:, :n] = strength * chain.links_by_node[:, j]
+            table[:, link:, n : n + n] = -strength * unit
+            table[:, link:, n + n : border] = strength * chain.links_by_parameters[:, j]
+            table[:, link:, border] = strength[..., 0] * chain.residuals.links[:, j]
+        triangle = np.linalg.qr(table, mode="r")
+        pivots[:, j] = triangle[:, :n]
+        rest = triangle[:, n : n + n + q + 1, n:]
+    return _substituted(pivots, _parameters(rest, n, q), n)
+
+
+def _parameters(rest: Array, n: int, q: int) -> Array:
+    """dp from the rows that no node is left in; of smallest length where they do not determine it."""
+    square, right = rest[:, :, n : n + q], rest[:, :, n + q]
+    solved: Array = -(np.linalg.pinv(square, rcond=1e-12) @ right[..., None])[..., 0]
+    return solved
+
+
+def _substituted(pivots: Array, parameters: Array, n: int) -> Unknowns:
+    members, nodes = pivots.shape[:2]
+    right = pivots[..., -1] + (pivots[..., n + n : -1] @ parameters[:, None, :, None])[..., 0]
+    result = np.empty((members, nodes, n))
+    after = np.zeros((members, n))
+    for j in range(nodes - 1, -1, -1):
+        known = right[:, j] + np.einsum("mil,ml->mi", pivots[:, j, :, n : n + n], after)
+        after = -np.linalg.solve(pivots[:, j, :, :n], known[..., None])[..., 0]
+        result[:, j] = after
+    return Unknowns(result, parameters)

@@ -1,0 +1,1 @@
+"""A fit as a boundary-value problem: experiments, nodes, rows, and their linearisation."""

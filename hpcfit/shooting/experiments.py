@@ -1,0 +1,84 @@
+"""Experiments: what was observed, when, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hpcfit.models.define import Model
+from hpcfit.models.names import nearest
+from hpcfit.records import Array, InputError, Series
+
+Sigma = float | Mapping[str, Any] | Sequence[Any] | Array
+
+
+class Experiment:
+    """One series of measurements: times (n_times,), values by the name of a state or observable, NaN = missing.
+
+    sigma: one standard deviation for all, one per name, or one per value; None: all alike and unknown, which
+    the fit estimates as their common factor.
+    """
+
+    def __init__(self, times: Any, values: Mapping[str, Any], sigma: Sigma | None = None) -> None:
+        grid = np.asarray(times, dtype=float)
+        if grid.ndim != 1 or not len(grid):
+            raise InputError(f"experiment: times have shape {grid.shape}; give one list of times")
+        if not values:
+            raise InputError('experiment: no values; give them by name, as in {"x": values}')
+        columns = {name: np.asarray(column, dtype=float) for name, column in values.items()}
+        for name, column in columns.items():
+            if column.shape != grid.shape:
+                raise InputError(
+                    f"experiment: {name} has {len(np.atleast_1d(column))} values at {len(grid)} times; "
+                    "give one at each, NaN where it is missing"
+                )
+        stacked = np.stack(list(columns.values()), axis=1)
+        self.series = checked(Series(tuple(columns), grid, stacked, _sigma(sigma, tuple(columns), stacked)))
+
+
+def _sigma(given: Sigma | None, names: tuple[str, ...], values: Array) -> Array | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        try:
+            return np.broadcast_to(np.asarray(given, dtype=float), values.shape).copy()
+        except ValueError:
+            raise InputError(
+                f"experiment: sigma has shape {np.shape(given)}; give one number, one per name or {values.shape}"
+            ) from None
+    lacking = [name for name in names if name not in given]
+    if lacking:
+        raise InputError(f"experiment: no sigma for {', '.join(lacking)}; give one to each of {', '.join(names)}")
+    columns = [np.broadcast_to(np.asarray(given[name], dtype=float), len(values)) for name in names]
+    return np.stack(columns, axis=1)
+
+
+def checked(series: Series) -> Series:
+    """The series, if it can be fitted to."""
+    times, values, sigma = series.times, series.values, series.sigma
+    if not np.isfinite(times).all():
+        raise InputError(f"experiment: time {int(np.argmin(np.isfinite(times)))} is not finite; remove its row")
+    falls = np.flatnonzero(np.diff(times) <= 0.0)
+    if len(falls):
+        k = int(falls[0])
+        raise InputError(
+            f"experiment: times must increase: {times[k + 1]:.15g} comes after {times[k]:.15g}; sort the rows"
+        )
+    there = np.isfinite(values)
+    if not there.any():
+        raise InputError("experiment: all values are missing; give at least some")
+    if np.isinf(values).any():
+        raise InputError("experiment: a value is infinite; give NaN where a value is missing")
+    if sigma is not None and not (sigma[there] > 0.0).all():
+        worst = float(np.nanmin(np.where(there, sigma, np.inf)))
+        name = series.names[int(np.argwhere(there & ~(sigma > 0.0))[0][1])]
+        raise InputError(f"experiment: sigma of {name} is {worst:g}; standard deviations must be positive")
+    return series
+
+
+def check_names(model: Model, series: Series) -> None:
+    for name in series.names:
+        if name not in model.quantities:
+            raise InputError(f"{model.name}: cannot observe '{name}'; {nearest(name, model.quantities)}")

@@ -1,0 +1,104 @@
+"""Nodes: where the path is cut, and which data belong to which piece."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcfit.records import Array, InputError
+
+NodeChoice = str | int | Sequence[float] | Array  # "data", every k-th data time, or times
+
+
+def node_times(times: Array, nodes: NodeChoice) -> Array:
+    """The grid (4.1) for data at the given times."""
+    if isinstance(nodes, str):
+        if nodes != "data":
+            raise InputError(f"nodes = '{nodes}' is unknown; give \"data\", a whole number or a list of times")
+        chosen = times
+    elif isinstance(nodes, int):
+        if nodes < 1:
+            raise InputError(f"nodes = {nodes}: must be 1 or more; 5 puts a node at every fifth time")
+        chosen = times[::nodes]
+        if chosen[-1] != times[-1]:
+            chosen = np.append(chosen, times[-1])
+    else:
+        chosen = np.asarray(nodes, dtype=float)
+        _check_cover(chosen, times)
+    if len(chosen) < 2:
+        raise InputError("fewer than two nodes; a fit needs data at two times at least")
+    return chosen
+
+
+def _check_cover(nodes: Array, times: Array) -> None:
+    falls = np.flatnonzero(np.diff(nodes) <= 0.0)
+    if len(falls):
+        k = int(falls[0])
+        raise InputError(f"nodes must increase: {nodes[k + 1]:.15g} comes after {nodes[k]:.15g}")
+    if not len(nodes) or nodes[0] > times[0] or nodes[-1] < times[-1]:
+        span = f"{nodes[0]:g} to {nodes[-1]:g}" if len(nodes) else "nothing"
+        raise InputError(
+            f"nodes cover {span}, but the data go from {times[0]:g} to {times[-1]:g}; add nodes at the ends"
+        )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The nodes of all experiments in a row, and the outputs of the interval that begins at each.
+
+    Output 0 of a node is the node itself; the last output of an interval is the next node.
+    """
+
+    times: Array  # (N,)
+    experiment: NDArray[np.int64]  # (N,)
+    outputs: Array  # (N - 1, n_outputs) times to integrate through; 0 to 1 where nothing is integrated
+    node_of: tuple[NDArray[np.int64], ...]  # per experiment (n_times,): the node that a data time belongs to
+    output_of: tuple[NDArray[np.int64], ...]  # per experiment (n_times,): the output at that node
+
+    @property
+    def linked(self) -> tuple[bool, ...]:
+        return tuple(bool(same) for same in self.experiment[1:] == self.experiment[:-1])
+
+
+def make_grid(data_times: Sequence[Array], nodes: Sequence[Array]) -> Grid:
+    """Cut every experiment at its nodes."""
+    first = np.concatenate([[0], np.cumsum([len(each) for each in nodes])])
+    node_of, slots = [], []
+    for times, own, offset in zip(data_times, nodes, first, strict=False):
+        local = np.searchsorted(own, times, side="right") - 1
+        node_of.append(local + offset)
+        inside = times > own[local]
+        slots.append(_running(local, inside))
+    most = max(int(slot.max()) for slot in slots)
+    times = np.concatenate(nodes)
+    experiment = np.repeat(np.arange(len(nodes)), [len(each) for each in nodes])
+    outputs = np.empty((len(times) - 1, most + 2))
+    wanted: Mapping[int, list[float]] = {j: [] for j in range(len(times))}
+    for own_times, node, slot in zip(data_times, node_of, slots, strict=True):
+        for t, j, s in zip(own_times, node, slot, strict=True):
+            if s:
+                wanted[j].append(float(t))
+    for j in range(len(outputs)):
+        end = times[j + 1] if experiment[j] == experiment[j + 1] else times[j] + 1.0
+        outputs[j] = _filled(float(times[j]), wanted[j], float(end), most)
+    return Grid(times, experiment, outputs, tuple(node_of), tuple(slots))
+
+
+def _running(node: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The output of each data time: 0 at its node, else 1, 2, ... within the interval."""
+    slot = np.zeros(len(node), dtype=np.int64)
+    for i in range(len(node)):
+        if inside[i]:
+            slot[i] = slot[i - 1] + 1 if i and node[i - 1] == node[i] else 1
+    return slot
+
+
+def _filled(begin: float, inner: Sequence[float], end: float, most: int) -> Array:
+    """begin, the inner times, made-up ones so that every interval has as many, end."""
+    last = inner[-1] if inner else begin
+    spare = most - len(inner)
+    made_up = last + (end - last) * np.arange(1, spare + 1) / (spare + 1)
+    return np.concatenate([[begin], inner, made_up, [end]])

@@ -1,0 +1,143 @@
+"""The boundary-value problem (4.4, 4.5): residuals and their linearisation by the compiled flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hpcfit.flow.propagate import propagate
+from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
+from hpcfit.models.define import Model
+from hpcfit.mpi.together import everywhere, gathered, share
+from hpcfit.records import Array, Lanes
+from hpcfit.shooting.grid import Grid
+from hpcfit.shooting.readings import Readings
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model, its nodes, and data for every member; of the parameters some are free."""
+
+    model: Model
+    grid: Grid
+    readings: Readings
+    data: Array  # (M, N, n_outputs - 1, o) NaN = none
+    weights: Array  # (1 or M, N, n_outputs - 1, o) 1 / sigma; 0 = not considered
+    free: tuple[int, ...]  # which parameters are unknown
+    fixed: Array  # (n_p,) values of the others
+    tolerance: float | None = None
+    method: str | None = None
+
+    def take(self, members: Members) -> Problem:
+        weights = self.weights if len(self.weights) == 1 else self.weights[members]
+        return replace(self, data=self.data[members], weights=weights)
+
+    @property
+    def members(self) -> int:
+        return len(self.data)
+
+    def observed(self) -> Array:
+        """How many values each member is fitted to (M,)."""
+        return np.count_nonzero(np.isfinite(self.data) & (self.weights > 0.0), axis=(1, 2, 3))
+
+    def residuals(self, comm: Any, z: Unknowns) -> Residuals:
+        """F(z) (4.6)."""
+        parameters = self._all_parameters(z.parameters)
+        (ends,) = self._integrate(comm, z, parameters, sensitivities=False)
+        rows = self._rows(self._at_outputs(z, ends), parameters)
+        return Residuals(rows, self._defects(z, ends))
+
+    def linearise(self, comm: Any, z: Unknowns) -> Chain:
+        """F(z) and J(z) (4.8), with G and H of (4.11)."""
+        members, nodes, n = z.nodes.shape
+        parameters, q = self._all_parameters(z.parameters), len(self.free)
+        ends, by_start, by_parameters = self._integrate(comm, z, parameters, sensitivities=True)
+        outputs = self._at_outputs(z, ends)
+        by_state, by_own = self.readings.slopes(self._times(), outputs, parameters[:, None, None])
+        inner = outputs.shape[2] - 1
+        to_node = np.zeros((members, nodes, 1 + inner, n, n))
+        to_node[:, :, 0] = np.eye(n)
+        to_parameters = np.zeros((members, nodes, 1 + inner, n, q))
+        to_node[:, :-1, 1:], to_parameters[:, :-1, 1:] = by_start[:, :, :-1], by_parameters[:, :, :-1]
+        weights = self._weights()[..., None]
+        rows = (members, nodes, -1)
+        linked = np.array(self.grid.linked)[:, None, None]
+        return Chain(
+            rows_by_node=(weights * (by_state @ to_node)).reshape(*rows, n),
+            rows_by_parameters=(weights * (by_state @ to_parameters + by_own[..., self.free])).reshape(*rows, q),
+            links_by_node=np.where(linked, by_start[:, :, -1], 0.0),
+            links_by_parameters=np.where(linked, by_parameters[:, :, -1], 0.0),
+            residuals=Residuals(self._rows(outputs, parameters), self._defects(z, ends)),
+            linked=self.grid.linked,
+        )
+
+    def failures(self, z: Unknowns) -> str:
+        """Where member 0 cannot be integrated, for a person; '' if it can."""
+        lanes = self._propagate(z.take(np.array([0])), self._all_parameters(z.parameters[:1]), False, None)
+        if not lanes.failures:
+            return ""
+        first = lanes.failures[0]
+        begin = self.grid.times[first.lane]
+        return f"from the node at t = {begin:g} to t = {first.time:g}: {first.outcome.value} ({first.cause})"
+
+    def _all_parameters(self, free: Array) -> Array:
+        whole = np.repeat(self.fixed[None], len(free), axis=0)
+        whole[:, self.free] = free
+        return whole
+
+    def _integrate(self, comm: Any, z: Unknowns, parameters: Array, *, sensitivities: bool) -> Sequence[Array]:
+        """States at the outputs of all intervals but their begin (M, N - 1, outputs, n), and G, H there."""
+        members, nodes, _ = z.nodes.shape
+        mine = share(comm, members * (nodes - 1))
+        lanes = everywhere(comm, lambda: self._propagate(z, parameters, sensitivities, mine))
+        parts = [lanes.states[:, 1:]]
+        if lanes.by_start is not None and lanes.by_parameters is not None:
+            parts += [lanes.by_start[:, 1:], lanes.by_parameters[:, 1:][..., self.free]]
+        shape = (members, nodes - 1)
+        return [gathered(comm, part).reshape(*shape, *part.shape[1:]) for part in parts]
+
+    def _propagate(self, z: Unknowns, parameters: Array, sensitivities: bool, mine: range | None) -> Lanes:
+        members, nodes, n = z.nodes.shape
+        starts = z.nodes[:, :-1].reshape(-1, n)
+        times = np.broadcast_to(self.grid.outputs, (members, *self.grid.outputs.shape))
+        lanes = slice(mine.start, mine.stop) if mine is not None else slice(None)
+        return propagate(
+            self.model,
+            times.reshape(len(starts), -1)[lanes],
+            starts[lanes],
+            np.repeat(parameters, nodes - 1, axis=0)[lanes],
+            sensitivities=sensitivities,
+            tolerance=self.tolerance,
+            method=self.method,
+        )
+
+    def _at_outputs(self, z: Unknowns, ends: Array) -> Array:
+        """States where data may be (M, N, outputs, n): at the node, and inside the interval."""
+        if ends.shape[2] == 1:
+            return z.nodes[:, :, None]
+        members, nodes, n = z.nodes.shape
+        outputs = np.zeros((members, nodes, ends.shape[2], n))
+        outputs[:, :, 0] = z.nodes
+        outputs[:, :-1, 1:] = ends[:, :, :-1]
+        return outputs
+
+    def _times(self) -> Array:
+        inner = np.concatenate([self.grid.outputs[:, 1:-1], np.zeros((1, self.grid.outputs.shape[1] - 2))])
+        return np.concatenate([self.grid.times[:, None], inner], axis=1)
+
+    def _rows(self, outputs: Array, parameters: Array) -> Array:
+        """(g - eta) / sigma (2.6); 0 where there are no data."""
+        read = self.readings.values(self._times(), outputs, parameters[:, None, None])
+        rows = np.where(np.isfinite(self.data), (read - self.data) * self.weights, 0.0)
+        return rows.reshape(*outputs.shape[:2], -1)
+
+    def _weights(self) -> Array:
+        return np.where(np.isfinite(self.data), self.weights, 0.0)
+
+    def _defects(self, z: Unknowns, ends: Array) -> Array:
+        """x(tau_j+1; s_j, p) - s_j+1 (4.5)."""
+        linked = np.array(self.grid.linked)[:, None]
+        return np.where(linked, ends[:, :, -1] - z.nodes[:, 1:], 0.0)
