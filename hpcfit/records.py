@@ -173,3 +173,149 @@ class Iteration:
     increment: float  # length of the whole step
     damping: float  # the part of it that was taken
     rank: int
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Named estimates with their covariance, the common factor of the errors included."""
+
+    names: tuple[str, ...]
+    values: Array  # (k,)
+    covariance: Array  # (k, k)
+
+    @property
+    def errors(self) -> Array:
+        """Standard errors (k,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def correlations(self) -> Array:
+        """(k, k); NaN beside an estimate without an error."""
+        errors = self.errors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.covariance / np.outer(errors, errors)
+
+    def part(self, names: Sequence[str]) -> Estimates:
+        """Some of them."""
+        index = [self.names.index(name) for name in names]
+        return Estimates(tuple(names), self.values[index], self.covariance[np.ix_(index, index)])
+
+    def by_name(self) -> dict[str, float]:
+        return {name: float(value) for name, value in zip(self.names, self.values, strict=True)}
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A path cut at the nodes: what a picture of it needs."""
+
+    times: Array  # (n_intervals, n_points)
+    states: Array  # (n_intervals, n_points, n)
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A fit: estimates, how well the data determine them, and the way to them.
+
+    `unknowns` are the initial states of every experiment (x, or x@2 in the second) and the free parameters.
+    """
+
+    model: str
+    state_names: tuple[str, ...]
+    parameter_names: tuple[str, ...]  # free
+    fixed: Mapping[str, float]
+    outcome: Outcome
+    cause: str  # which unknowns are not determined, where the path failed
+    unknowns: Estimates
+    derived: Estimates  # expressions of the initial state and the parameters; the invariant
+    experiments: tuple[Series, ...]
+    weights: Mapping[str, float]  # by observed name; 0 = not considered
+    residuals: tuple[Array, ...]  # per experiment (n_times, n_names), in units of sigma; NaN = no value
+    node_times: Array  # (N,)
+    node_experiments: NDArray[np.int64]  # (N,)
+    nodes: Array  # (N, n)
+    node_errors: Array  # (N, n)
+    guess: Mapping[str, float]
+    initial: Pieces  # with the guess, from the first nodes: discontinuous
+    final: Pieces
+    objective: float
+    degrees_of_freedom: int
+    sigma_known: bool
+    gamma: float  # Fisher factor (5.9) of joint 95 % intervals
+    t95: float  # quantile of single 95 % intervals
+    iterations: int  # of the exact phase
+    linearisations: int  # of all phases
+    history: tuple[Iteration, ...]
+    solver: str
+    seconds: float
+    truth: Mapping[str, float] = field(default_factory=dict)  # of unknowns and derived, where it is known
+    units: Mapping[str, str] = field(default_factory=dict)
+    seed: int | None = None
+    member: int = 0
+
+    @property
+    def converged(self) -> bool:
+        return self.outcome is Outcome.CONVERGED
+
+    @property
+    def beta2(self) -> float:
+        """The common factor of the variances, estimated."""
+        return self.objective / self.degrees_of_freedom if self.degrees_of_freedom > 0 else float("nan")
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return self.unknowns.part(self.parameter_names).by_name()
+
+    @property
+    def initial_states(self) -> dict[str, float]:
+        names = self.unknowns.names[: len(self.unknowns.names) - len(self.parameter_names)]
+        return self.unknowns.part(names).by_name()
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """Standard errors of all unknowns and derived quantities."""
+        return {
+            name: float(error)
+            for each in (self.unknowns, self.derived)
+            for name, error in zip(each.names, each.errors, strict=True)
+        }
+
+    @property
+    def covariance(self) -> Array:
+        """Of the parameters (q, q)."""
+        return self.unknowns.part(self.parameter_names).covariance
+
+    def confidence(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
+        """Interval of each unknown and derived quantity by itself."""
+        from scipy.special import stdtrit
+
+        quantile = float(stdtrit(self.degrees_of_freedom, 0.5 + 0.5 * level))
+        values = self.unknowns.by_name() | self.derived.by_name()
+        return {
+            name: (values[name] - quantile * error, values[name] + quantile * error)
+            for name, error in self.errors.items()
+        }
+
+
+@dataclass(frozen=True)
+class EnsembleResult:
+    """Many fits of one job, each with its own noise: one row a member."""
+
+    model: str
+    names: tuple[str, ...]  # unknowns: initial states and parameters
+    parameter_names: tuple[str, ...]
+    members: NDArray[np.int64]  # (M,)
+    outcomes: tuple[Outcome, ...]  # (M,)
+    estimates: Array  # (M, k)
+    errors: Array  # (M, k)
+    objective: Array  # (M,)
+    degrees_of_freedom: NDArray[np.int64]  # (M,)
+    iterations: NDArray[np.int64]  # (M,)
+    linearisations: NDArray[np.int64]  # (M,)
+    truth: Mapping[str, float]
+    seed: int
+    seconds: float
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def converged(self) -> bool:
+        return all(outcome is Outcome.CONVERGED for outcome in self.outcomes)

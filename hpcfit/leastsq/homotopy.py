@@ -1,7 +1,7 @@
-"""From loose to exact continuity, for hidden states and long series where the exact method does not find its way.
+"""From loose to exact continuity: hidden states and long series, where the exact method does not find its way.
 
-The continuity conditions get a standard deviation, `looseness` times the size of the state, that is driven down
-from large to small. Nodes whose surroundings get worse are held back (Levenberg), each for itself.
+The continuity conditions get a standard deviation, `looseness` times the size of the state, that is driven
+down from large to small. Nodes whose surroundings get worse are held back (Levenberg), each for itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hpcfit.leastsq.gauss_newton import Course, Problem, linearised
-from hpcfit.leastsq.levels import Numbers
+from hpcfit.leastsq.levels import Flags, Numbers
 from hpcfit.leastsq.scaling import natural_scales
 from hpcfit.linear.chain import Residuals, Scales, Unknowns, scaled_residuals
 from hpcfit.linear.weak import weak_step
@@ -98,8 +98,8 @@ def _around(merit: Array) -> Array:
     return sums
 
 
-def _new_holds(holds: Array, worse: Array, fell: Array) -> Array:
-    """Levenberg's parameter per node: up where the surroundings got worse, down elsewhere after a good step."""
+def _new_holds(holds: Array, worse: Flags, fell: Flags) -> Array:
+    """Levenberg's parameter per node: up where the surroundings got worse, else down after a good step."""
     good = np.where(worse, np.maximum(3.0 * holds, 0.1), 0.2 * holds)
     good[good < 1e-4] = 0.0
     bad = np.where(worse, np.maximum(8.0 * holds, 0.3), holds)

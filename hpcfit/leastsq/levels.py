@@ -18,13 +18,16 @@ TRIALS = 12
 SLOPES_SAFETY = 2.0  # weights of T1 above the multipliers
 
 Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Trial = Callable[[Array, Members], Residuals]  # scaled F(z + alpha dz) of some members
 
 
 class Level(Protocol):
     """Chooses a damping factor per member; 0 = no descent. It remembers members by their numbers."""
 
-    def damping(self, inverse: GeneralisedInverse, step: Unknowns, trial: Trial, members: Numbers) -> Array: ...
+    def damping(
+        self, inverse: GeneralisedInverse, step: Unknowns, trial: Trial, members: Numbers
+    ) -> Array: ...
 
 
 class NaturalLevel:
@@ -87,7 +90,7 @@ class SumLevel:
         for k, member in enumerate(members):
             before = self.weights[member]
             self.weights[member] = needed[k] if before is None else np.maximum(before, needed[k])
-        return np.stack([self.weights[member] for member in members])  # type: ignore[arg-type]
+        return np.stack([self.weights[member] for member in members])
 
 
 def t1(residuals: Residuals, weights: Array) -> Array:

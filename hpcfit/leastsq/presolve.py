@@ -16,15 +16,15 @@ HALVINGS = 8
 ENOUGH = 0.01  # change of the misfit, relative, at which the parameters are good enough to begin with
 
 
-def presolve(comm: Any, problem: Problem, course: Course, members: Numbers) -> None:
-    """Gauss-Newton steps in p that minimise the defects, each state counting as well as it is observed."""
+def presolve(comm: Any, problem: Problem, course: Course, members: Numbers, precision: Array) -> None:
+    """Gauss-Newton steps in p that minimise the defects; precision (n,): 1 / sigma of the nodes."""
     for _ in range(MAX_ITERATIONS):
         if not len(members):
             return
         members, part, z, chain = linearised(comm, problem, course, members)
         if not len(members):
             return
-        weights = _precision(chain)
+        weights = np.broadcast_to(precision, (len(members), len(precision)))
         before = _misfit(chain.residuals, weights)
         step = _step(chain, weights)
         alpha, after = np.ones(len(members)), np.full(len(members), np.inf)
@@ -52,13 +52,6 @@ def presolve(comm: Any, problem: Problem, course: Course, members: Numbers) -> N
         members = members[(alpha > 0.0) & (before - after > ENOUGH * before)]
 
 
-def _precision(chain: Chain) -> Array:
-    """1 / sigma of every state, as far as the data at a node tell it (M, n)."""
-    squares = (chain.rows_by_node**2).sum(axis=(1, 2)) / chain.shape[1]
-    precision: Array = np.sqrt(squares)
-    return precision
-
-
 def _misfit(residuals: Residuals, weights: Array) -> Array:
     links = ((weights[:, None] * residuals.links) ** 2).sum(axis=(1, 2))
     total: Array = residuals.objective() + links
@@ -69,7 +62,9 @@ def _step(chain: Chain, weights: Array) -> Array:
     """dp of smallest scaled length that minimises B dp + r and w (H dp + d) (M, q)."""
     members, _, _, _, q = chain.shape
     links = weights[:, None, :, None] * chain.links_by_parameters
-    table = np.concatenate([chain.rows_by_parameters.reshape(members, -1, q), links.reshape(members, -1, q)], 1)
+    table = np.concatenate(
+        [chain.rows_by_parameters.reshape(members, -1, q), links.reshape(members, -1, q)], 1
+    )
     right = np.concatenate(
         [
             chain.residuals.rows.reshape(members, -1),

@@ -10,7 +10,7 @@ SMALLEST_PART = 1e-3  # of the largest state: the unit of a state that is (still
 
 
 def natural_scales(chain: Chain, z: Unknowns) -> Scales:
-    """A state counts in its root mean square; a parameter in what moves the states of one interval by a unit."""
+    """A state counts in its root mean square; a parameter in what moves an interval's end by a unit."""
     arrivals = chain.residuals.links + z.nodes[:, 1:]
     size = np.sqrt(0.5 * ((z.nodes**2).mean(axis=1) + (arrivals**2).mean(axis=1)))
     states = np.maximum(size, SMALLEST_PART * size.max(axis=1, keepdims=True))

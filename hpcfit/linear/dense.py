@@ -1,7 +1,7 @@
 """The condensed problem by orthogonal transformations (Lawson and Hanson 1974, ch. 20): never squared.
 
-Unknowns x of the condensed problem are the window states and the parameters; the links between windows are its
-constraints C x + e = 0. With C^t = (Q1 Q2) (R; 0), x = -Q1 R^-t e + Q2 y satisfies them for every y, and y is
+Unknowns x of the condensed problem are the window states and the parameters; the links between windows are
+its constraints C x + e = 0. With C^t = (Q1 Q2) (R; 0), x = -Q1 R^-t e + Q2 y satisfies them for every y, and y is
 an ordinary least squares problem in n + q unknowns, whose singular values tell the rank.
 """
 
@@ -73,15 +73,15 @@ class GeneralisedInverse(ByMember):
         return self.nodes_by_free @ root[:, None], parameters
 
     def null_directions(self) -> tuple[Array, Array]:
-        """Directions that the data do not see, zero-padded: first nodes (M, n, f) and parameters (M, q, f)."""
+        """Directions that the data do not see, else zero: first nodes (M, n, f), parameters (M, q, f)."""
         blind = self.right * ~self._significant()[:, None]
         q = self.chain.shape[-1]
         return self.nodes_by_free[:, 0] @ blind, self.free[:, self.free.shape[1] - q :] @ blind
 
     def multipliers(self, residuals: Residuals, step: Unknowns) -> Array:
-        """lambda_c of (4.10) for every link (M, N - 1, n): at the joints by the factors, inside by recursion."""
+        """lambda_c of (4.10) for every link (M, N - 1, n): at joints by the factors, inside by recursion."""
         chain, windows = self.chain, self.windows
-        members, nodes, _, n, q = chain.shape
+        members, nodes, _, n, _ = chain.shape
         rho = residuals.rows + _rows(chain, step.nodes, step.parameters)
         pull = np.einsum("mjki,mjk->mji", chain.rows_by_node, rho)  # A^t rho
         gradient = np.zeros((members, windows.count, n))
@@ -186,7 +186,7 @@ def _nodes(windows: Windows, x: Array, q: int) -> Array:
     by_window = x[:, : x.shape[1] - q].reshape(members, -1, n, *x.shape[2:])
     own = np.take_along_axis(by_window, windows.number.reshape(*windows.number.shape, *[1] * (x.ndim - 1)), 1)
     columns = own if x.ndim == 3 else own[..., None]
-    border = x[:, x.shape[1] - q :].reshape(members, 1, q, -1)
+    border = x[:, None, x.shape[1] - q :] if x.ndim == 3 else x[:, None, x.shape[1] - q :, None]
     result: Array = windows.by_window @ columns + windows.by_parameters @ border
     return result if x.ndim == 3 else result[..., 0]
 
@@ -194,8 +194,7 @@ def _nodes(windows: Windows, x: Array, q: int) -> Array:
 def _rows(chain: Chain, nodes: Array, parameters: Array) -> Array:
     """A_j ds_j + B_j dp at all nodes, for one increment or for several as columns."""
     if nodes.ndim == 4:
-        return chain.rows_by_node @ nodes + chain.rows_by_parameters @ parameters[:, None]
-    single: Array = (
-        chain.rows_by_node @ nodes[..., None] + chain.rows_by_parameters @ parameters[:, None, :, None]
-    )[..., 0]
-    return single
+        result: Array = chain.rows_by_node @ nodes + chain.rows_by_parameters @ parameters[:, None]
+        return result
+    columns = _rows(chain, nodes[..., None], parameters[..., None])
+    return columns[..., 0]

@@ -1,7 +1,7 @@
 """Weak continuity: the links are rows like the data, with a standard deviation instead of exactness.
 
-One orthogonal sweep along the chain eliminates node after node (the square-root information form), and one back
-along it substitutes; linear in the number of nodes, whatever grows along the chain.
+One orthogonal sweep along the chain eliminates node after node (the square-root information form), and one
+back along it substitutes; linear in the number of nodes, whatever grows along the chain.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def weak_step(chain: Chain, looseness: Array, holds: Array) -> Unknowns:
             table[:, link:, n : n + n] = -strength * unit
             table[:, link:, n + n : border] = strength * chain.links_by_parameters[:, j]
             table[:, link:, border] = strength[..., 0] * chain.residuals.links[:, j]
-        triangle = np.linalg.qr(table, mode="r")
+        triangle: Array = np.linalg.qr(table, mode="r")  # type: ignore[assignment]
         pivots[:, j] = triangle[:, :n]
         rest = triangle[:, n : n + n + q + 1, n:]
     return _substituted(pivots, _parameters(rest, n, q), n)

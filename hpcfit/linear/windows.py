@@ -53,9 +53,7 @@ def condense(chain: Chain, growth: float = GROWTH) -> Windows:
         transfer[:, j + 1] = here
     number = np.zeros((members, nodes), dtype=np.int64)
     np.cumsum(closes, axis=1, out=number[:, 1:])
-    return Windows(
-        transfer[..., :n], transfer[..., n:], ends[..., :n], ends[..., n:], number, closes
-    )
+    return Windows(transfer[..., :n], transfer[..., n:], ends[..., :n], ends[..., n:], number, closes)
 
 
 def carried(chain_links: Array, windows: Windows, defects: Array) -> tuple[Array, Array]:

@@ -191,3 +191,13 @@ def model_from_strings(
         examples=tuple(examples),
         units=dict(units or {}),
     )
+
+
+def expression_of(model: Model, source: str) -> Symbol:
+    """An expression in the names of a traced model."""
+    if model.graph is None:
+        raise InputError(f"{model.name}: an opaque model has no expressions")
+    names = {"t": model.graph.leaf("time"), "pi": model.graph.symbol(math.pi)}
+    names |= {name: model.graph.leaf("state", i) for i, name in enumerate(model.states)}
+    names |= {name: model.graph.leaf("parameter", i) for i, name in enumerate(model.parameters)}
+    return parse(source, names, model.graph)

@@ -15,7 +15,7 @@ Sigma = float | Mapping[str, Any] | Sequence[Any] | Array
 
 
 class Experiment:
-    """One series of measurements: times (n_times,), values by the name of a state or observable, NaN = missing.
+    """One series of measurements: times (n_times,), values by name of state or observable, NaN = missing.
 
     sigma: one standard deviation for all, one per name, or one per value; None: all alike and unknown, which
     the fit estimates as their common factor.
@@ -46,11 +46,13 @@ def _sigma(given: Sigma | None, names: tuple[str, ...], values: Array) -> Array 
             return np.broadcast_to(np.asarray(given, dtype=float), values.shape).copy()
         except ValueError:
             raise InputError(
-                f"experiment: sigma has shape {np.shape(given)}; give one number, one per name or {values.shape}"
+                f"experiment: sigma has shape {np.shape(given)}; give one number, or {values.shape}"
             ) from None
     lacking = [name for name in names if name not in given]
     if lacking:
-        raise InputError(f"experiment: no sigma for {', '.join(lacking)}; give one to each of {', '.join(names)}")
+        raise InputError(
+            f"experiment: no sigma for {', '.join(lacking)}; give one to each of {', '.join(names)}"
+        )
     columns = [np.broadcast_to(np.asarray(given[name], dtype=float), len(values)) for name in names]
     return np.stack(columns, axis=1)
 
@@ -59,7 +61,9 @@ def checked(series: Series) -> Series:
     """The series, if it can be fitted to."""
     times, values, sigma = series.times, series.values, series.sigma
     if not np.isfinite(times).all():
-        raise InputError(f"experiment: time {int(np.argmin(np.isfinite(times)))} is not finite; remove its row")
+        raise InputError(
+            f"experiment: time {int(np.argmin(np.isfinite(times)))} is not finite; remove its row"
+        )
     falls = np.flatnonzero(np.diff(times) <= 0.0)
     if len(falls):
         k = int(falls[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,9 @@ def node_times(times: Array, nodes: NodeChoice) -> Array:
     """The grid (4.1) for data at the given times."""
     if isinstance(nodes, str):
         if nodes != "data":
-            raise InputError(f"nodes = '{nodes}' is unknown; give \"data\", a whole number or a list of times")
+            raise InputError(
+                f"nodes = '{nodes}' is unknown; give \"data\", a whole number or a list of times"
+            )
         chosen = times
     elif isinstance(nodes, int):
         if nodes < 1:
@@ -58,7 +61,7 @@ class Grid:
     node_of: tuple[NDArray[np.int64], ...]  # per experiment (n_times,): the node that a data time belongs to
     output_of: tuple[NDArray[np.int64], ...]  # per experiment (n_times,): the output at that node
 
-    @property
+    @cached_property
     def linked(self) -> tuple[bool, ...]:
         return tuple(bool(same) for same in self.experiment[1:] == self.experiment[:-1])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcfit.flow.propagate import propagate
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
@@ -39,7 +40,7 @@ class Problem:
     def members(self) -> int:
         return len(self.data)
 
-    def observed(self) -> Array:
+    def observed(self) -> NDArray[np.int64]:
         """How many values each member is fitted to (M,)."""
         return np.count_nonzero(np.isfinite(self.data) & (self.weights > 0.0), axis=(1, 2, 3))
 
@@ -67,7 +68,9 @@ class Problem:
         linked = np.array(self.grid.linked)[:, None, None]
         return Chain(
             rows_by_node=(weights * (by_state @ to_node)).reshape(*rows, n),
-            rows_by_parameters=(weights * (by_state @ to_parameters + by_own[..., self.free])).reshape(*rows, q),
+            rows_by_parameters=(weights * (by_state @ to_parameters + by_own[..., self.free])).reshape(
+                *rows, q
+            ),
             links_by_node=np.where(linked, by_start[:, :, -1], 0.0),
             links_by_parameters=np.where(linked, by_parameters[:, :, -1], 0.0),
             residuals=Residuals(self._rows(outputs, parameters), self._defects(z, ends)),
@@ -88,7 +91,9 @@ class Problem:
         whole[:, self.free] = free
         return whole
 
-    def _integrate(self, comm: Any, z: Unknowns, parameters: Array, *, sensitivities: bool) -> Sequence[Array]:
+    def _integrate(
+        self, comm: Any, z: Unknowns, parameters: Array, *, sensitivities: bool
+    ) -> Sequence[Array]:
         """States at the outputs of all intervals but their begin (M, N - 1, outputs, n), and G, H there."""
         members, nodes, _ = z.nodes.shape
         mine = share(comm, members * (nodes - 1))

@@ -29,7 +29,9 @@ class Readings:
         leaves = [model.graph.leaf("state", i) for i in range(self.n)]
         leaves += [model.graph.leaf("parameter", i) for i in range(self.n_p)]
         self._values = Program(model.graph, quantities)
-        self._slopes = Program(model.graph, [slope for leaf in leaves for slope in derivative(quantities, leaf)])
+        self._slopes = Program(
+            model.graph, [slope for leaf in leaves for slope in derivative(quantities, leaf)]
+        )
 
     def values(self, t: Any, states: Array, parameters: Array) -> Array:
         """t (...), states (..., n), parameters (..., n_p)."""

@@ -1,0 +1,69 @@
+"""How well the data determine the unknowns: covariance, intervals, and what they do not see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import fdtri, stdtrit
+
+from hpcfit.leastsq.gauss_newton import Inverse, Problem
+from hpcfit.leastsq.levels import Numbers
+from hpcfit.leastsq.scaling import natural_scales
+from hpcfit.linear.chain import Unknowns
+from hpcfit.linear.dense import generalised_inverse
+from hpcfit.records import Array
+
+INVOLVED = 0.1  # of the largest component: an unknown that takes part in a direction that the data do not see
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Covariance factors at the solution without the common factor: covariance = beta^2 L L^t."""
+
+    nodes: Array  # (M, N, n, f) L
+    parameters: Array  # (M, q, f) L
+    objective: Array  # (M,)
+    blind_states: Array  # (M, n) part of the first node in directions that the data do not see
+    blind_parameters: Array  # (M, q)
+
+
+def spread(comm: Any, problem: Problem, z: Unknowns, inverse: Inverse = generalised_inverse) -> Spread:
+    """One more linearisation, at the solution."""
+    chain = problem.linearise(comm, z)
+    scales = natural_scales(chain, z)
+    plus = inverse(comm, chain.scaled(scales))
+    nodes, parameters = plus.covariance_factor()
+    blind_nodes, blind_parameters = plus.null_directions()
+    return Spread(
+        nodes * scales.states[:, None, :, None],
+        parameters * scales.parameters[..., None],
+        chain.residuals.objective(),
+        np.linalg.norm(blind_nodes, axis=2),
+        np.linalg.norm(blind_parameters, axis=2),
+    )
+
+
+def involved(names: Sequence[str], parts: Array) -> tuple[str, ...]:
+    """The unknowns that the data do not determine."""
+    largest = parts.max(initial=0.0)
+    return tuple(name for name, part in zip(names, parts, strict=True) if part > INVOLVED * largest > 0.0)
+
+
+def common_factor(objective: Array, degrees_of_freedom: Numbers) -> Array:
+    """beta^2 (M,); NaN without degrees of freedom."""
+    return np.where(degrees_of_freedom > 0, objective / np.maximum(degrees_of_freedom, 1), np.nan)
+
+
+def fisher_factor(unknowns: int, degrees_of_freedom: int, level: float = 0.95) -> float:
+    """gamma = sqrt(l1 F(level; l1, l2)) (5.9)."""
+    if degrees_of_freedom < 1:
+        return float("nan")
+    return float(np.sqrt(unknowns * fdtri(unknowns, degrees_of_freedom, level)))
+
+
+def single_factor(degrees_of_freedom: int, level: float = 0.95) -> float:
+    """Student's quantile of a two-sided interval of one unknown."""
+    return float(stdtrit(degrees_of_freedom, 0.5 + 0.5 * level)) if degrees_of_freedom > 0 else float("nan")

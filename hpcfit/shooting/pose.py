@@ -1,0 +1,202 @@
+"""From experiments and guesses to a problem and the point where its solution begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hpcfit.linear.chain import Unknowns
+from hpcfit.models.define import Model
+from hpcfit.models.evaluate import Program
+from hpcfit.models.graph import Graph
+from hpcfit.models.names import nearest
+from hpcfit.models.strings import parse
+from hpcfit.records import Array, InputError, Series
+from hpcfit.shooting.experiments import check_names, checked
+from hpcfit.shooting.grid import Grid, NodeChoice, make_grid, node_times
+from hpcfit.shooting.problem import Problem
+from hpcfit.shooting.readings import Readings
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A problem, its start, and what is known of the start."""
+
+    problem: Problem
+    start: Unknowns
+    precision: Array  # (n,) 1 / sigma of the nodes; 0 for a state that is not taken from data
+    sigma_known: bool
+
+    @property
+    def hidden(self) -> bool:
+        """True if some states at the nodes are not taken from data."""
+        return bool((self.precision == 0.0).any())
+
+
+def pose(
+    model: Model,
+    experiments: Sequence[Series],
+    values: Sequence[Array] | None = None,
+    *,
+    guess: Mapping[str, float],
+    fixed: Mapping[str, float] | None = None,
+    nodes: NodeChoice | Sequence[NodeChoice] = "data",
+    start: Mapping[str, float | str] | None = None,
+    weights: Mapping[str, float] | None = None,
+    tolerance: float | None = None,
+    method: str | None = None,
+) -> Posed:
+    """The fit of a model to experiments; `values` (M, n_times, n_names) per experiment replace theirs.
+
+    start: where nodes of a state begin, a number or an expression in t; without it at the data, interpolated
+    between them, or at zero for a state that is not observed.
+    """
+    for series in experiments:
+        check_names(model, checked(series))
+    free, held = _parameters(model, guess, fixed or {})
+    names = tuple(dict.fromkeys(name for series in experiments for name in series.names))
+    _check_weights(names, weights or {})
+    per_member = list(values) if values is not None else [series.values[None] for series in experiments]
+    chosen = [
+        node_times(series.times, each)
+        for series, each in zip(experiments, _each(nodes, experiments), strict=True)
+    ]
+    grid = make_grid([series.times for series in experiments], chosen)
+    data, table = _tables(grid, experiments, per_member, names, weights or {})
+    problem = Problem(model, grid, Readings(model, names), data, table, free, held, tolerance, method)
+    _check_count(problem, model, len(experiments))
+    begin, precision = _start_nodes(model, grid, experiments, per_member, start or {})
+    first = np.repeat(np.array([[float(guess[model.parameters[k]]) for k in free]]), len(data), axis=0)
+    return Posed(
+        problem, Unknowns(begin, first), precision, all(series.sigma is not None for series in experiments)
+    )
+
+
+def _each(nodes: Any, experiments: Sequence[Series]) -> list[NodeChoice]:
+    several = (
+        isinstance(nodes, list | tuple) and nodes and not isinstance(nodes[0], int | float | np.floating)
+    )
+    if several and len(nodes) != len(experiments):
+        raise InputError(
+            f"{len(nodes)} choices of nodes for {len(experiments)} experiments; give one to each"
+        )
+    return list(nodes) if several else [nodes] * len(experiments)
+
+
+def _parameters(
+    model: Model, guess: Mapping[str, float], fixed: Mapping[str, float]
+) -> tuple[tuple[int, ...], Array]:
+    """Which parameters are free, and the values of the others (n_p,)."""
+    for what, given in (("guess", guess), ("fixed", fixed)):
+        for name, value in given.items():
+            if name not in model.parameters:
+                raise InputError(f"{model.name}: {what} names '{name}'; {nearest(name, model.parameters)}")
+            if not np.isfinite(value):
+                raise InputError(f"{model.name}: {what} of {name} is {value}; give a finite number")
+    for name in model.parameters:
+        if (name in guess) == (name in fixed):
+            both = "both a guess and a fixed value" if name in guess else "neither a guess nor a fixed value"
+            raise InputError(f"{model.name}: the parameter {name} has {both}; give one of them")
+    free = tuple(k for k, name in enumerate(model.parameters) if name in guess)
+    return free, np.array([float(fixed.get(name, 0.0)) for name in model.parameters])
+
+
+def _check_weights(names: Sequence[str], weights: Mapping[str, float]) -> None:
+    for name, weight in weights.items():
+        if name not in names:
+            raise InputError(f"weights name '{name}', which is not observed; {nearest(name, names)}")
+        if not (np.isfinite(weight) and weight >= 0.0):
+            raise InputError(f"weight {weight} of {name}; give 0, 1 or another number that is not negative")
+
+
+def _check_count(problem: Problem, model: Model, n_experiments: int) -> None:
+    unknowns = len(model.states) * n_experiments + len(problem.free)
+    fewest = int(problem.observed().min())
+    if fewest < unknowns:
+        raise InputError(
+            f"{model.name}: {fewest} values for {unknowns} unknowns (initial states and parameters); "
+            "give more data or fix parameters"
+        )
+
+
+def _tables(
+    grid: Grid,
+    experiments: Sequence[Series],
+    values: Sequence[Array],
+    names: Sequence[str],
+    weights: Mapping[str, float],
+) -> tuple[Array, Array]:
+    """Data (M, N, outputs, o) and 1 / sigma times weight (1, N, outputs, o), by node and output."""
+    shape = (len(grid.times), grid.outputs.shape[1] - 1, len(names))
+    data = np.full((len(values[0]), *shape), np.nan)
+    table = np.zeros((1, *shape))
+    for e, series in enumerate(experiments):
+        columns = [names.index(name) for name in series.names]
+        where = (grid.node_of[e][:, None], grid.output_of[e][:, None], columns)
+        data[(slice(None), *where)] = values[e]
+        sigma = np.ones_like(series.values) if series.sigma is None else series.sigma
+        factor = [weights.get(name, 1.0) for name in series.names]
+        table[(0, *where)] = np.where(np.isfinite(sigma), factor / sigma, 0.0)
+    return data, table
+
+
+def _start_nodes(
+    model: Model,
+    grid: Grid,
+    experiments: Sequence[Series],
+    values: Sequence[Array],
+    start: Mapping[str, float | str],
+) -> tuple[Array, Array]:
+    """Nodes (M, N, n), and the precision of each state (n,): 0 where it does not come from data."""
+    for name in start:
+        if name not in model.states:
+            raise InputError(
+                f"{model.name}: start of the nodes names '{name}'; {nearest(name, model.states)}"
+            )
+    nodes = np.zeros((len(values[0]), len(grid.times), len(model.states)))
+    precision = np.full(len(model.states), np.inf)
+    for e, series in enumerate(experiments):
+        own = grid.experiment == e
+        for i, name in enumerate(model.states):
+            if name in start:
+                nodes[:, own, i] = _along(start[name], grid.times[own])
+            if name in start or name not in series.names:
+                precision[i] = 0.0
+                continue
+            column = series.names.index(name)
+            seen = _interpolated(series.times, values[e][:, :, column], grid.times[own])
+            nodes[:, own, i] = seen
+            sigma = 1.0 if series.sigma is None else float(np.nanmean(series.sigma[:, column]))
+            precision[i] = (
+                min(precision[i], 1.0 / sigma) if np.isfinite(values[e][:, :, column]).any() else 0.0
+            )
+    return nodes, precision
+
+
+def _interpolated(times: Array, values: Array, at: Array) -> Array:
+    """Values (M, n_times) at other times, linear between those that are there; zero without any."""
+    if np.array_equal(times, at) and np.isfinite(values).all():
+        return values
+    rows = []
+    for row in values:
+        there = np.isfinite(row)
+        rows.append(np.interp(at, times[there], row[there]) if there.any() else np.zeros(len(at)))
+    return np.stack(rows)
+
+
+def _along(given: float | str, times: Array) -> Array:
+    """A number, or an expression in t, at the given times."""
+    graph = Graph()
+    time = graph.leaf("time")
+    symbol = parse(given, {"t": time, "pi": graph.symbol(np.pi)}, graph) if isinstance(given, str) else None
+    if symbol is None:
+        return np.full(len(times), float(given))
+    (value,) = Program(graph, [symbol])(times, (), ())
+    along = np.broadcast_to(value, times.shape)
+    if not np.isfinite(along).all():
+        bad = float(times[int(np.argmin(np.isfinite(along)))])
+        raise InputError(f"start of the nodes '{given}' is not finite at t = {bad:g}; change the expression")
+    return along

@@ -1,0 +1,319 @@
+"""Fit: parameters and initial states of a model from noisy, incomplete data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hpcfit.flow.propagate import propagate
+from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE, Course, Watch
+from hpcfit.leastsq.levels import LEVELS
+from hpcfit.leastsq.statistics import Spread, common_factor, fisher_factor, involved, single_factor, spread
+from hpcfit.leastsq.strategy import PHASES, Options, plausible_objective, solve
+from hpcfit.linear.chain import Unknowns
+from hpcfit.linear.solvers import SOLVERS, chosen_solver
+from hpcfit.models.define import Model
+from hpcfit.models.derivatives import derivative
+from hpcfit.models.evaluate import Program
+from hpcfit.models.graph import Symbol
+from hpcfit.models.names import nearest
+from hpcfit.models.strings import expression_of
+from hpcfit.mpi.serial import SERIAL
+from hpcfit.records import Array, Estimates, FitResult, InputError, Outcome, Pieces, Series
+from hpcfit.shooting.experiments import Experiment
+from hpcfit.shooting.grid import NodeChoice
+from hpcfit.shooting.pose import Posed, pose
+
+POINTS_PER_PIECE = 9
+MOST_POINTS = 20_000  # of a picture's path; longer series get fewer points a piece
+
+
+def fit(
+    model: Model,
+    experiments: Experiment | Series | Sequence[Experiment | Series],
+    *,
+    guess: Mapping[str, float],
+    fixed: Mapping[str, float] | None = None,
+    nodes: NodeChoice | Sequence[NodeChoice] = "data",
+    start: Mapping[str, float | str] | None = None,
+    weights: Mapping[str, float] | None = None,
+    derived: Mapping[str, str] | None = None,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
+    level: str = "natural",
+    phases: str = "auto",
+    solver: str | None = None,
+    method: str | None = None,
+    truth: Mapping[str, float] | None = None,
+    comm: Any = SERIAL,
+    watch: Watch | None = None,
+) -> FitResult:
+    """Fit a model to one or several experiments by multiple shooting (Bock 1981).
+
+    guess: where the free parameters begin; fixed: values of the others. nodes: "data", every k-th data time,
+    or a list of times. start: where the nodes of a state begin, a number or an expression in t (default: at
+    the data; a hidden state at zero). weights: by observed name, 0 = not considered. derived: expressions of
+    the initial state and the parameters. truth is only shown beside the estimates.
+    """
+    clock = time.perf_counter()
+    several = [experiments] if isinstance(experiments, Experiment | Series) else list(experiments)
+    series = [each.series if isinstance(each, Experiment) else each for each in several]
+    posed = pose(
+        model,
+        series,
+        guess=guess,
+        fixed=fixed,
+        nodes=nodes,
+        start=start,
+        weights=weights,
+        method=method,
+    )
+    options = chosen_options(
+        posed, tolerance=tolerance, max_iterations=max_iterations, level=level, phases=phases, solver=solver
+    )
+    _check_start(model, posed)
+    solved = solve_posed(comm, posed, options, watch)
+    return _result(
+        model,
+        posed,
+        solved,
+        experiments=tuple(series),
+        weights=weights or {},
+        guess=guess,
+        fixed=fixed or {},
+        derived=derived or {},
+        truth=truth or {},
+        solver=solver or "dense",
+        seconds=time.perf_counter() - clock,
+    )
+
+
+@dataclass(frozen=True)
+class Solved:
+    """All members at their ends."""
+
+    course: Course
+    spread: Spread
+    degrees_of_freedom: Any  # (M,)
+
+
+def chosen_options(
+    posed: Posed, *, tolerance: float, max_iterations: int, level: str, phases: str, solver: str | None
+) -> Options:
+    for what, given, known in (
+        ("level", level, LEVELS),
+        ("phases", phases, PHASES),
+        ("solver", solver or "dense", SOLVERS),
+    ):
+        if given not in known:
+            raise InputError(f"{what} '{given}' is unknown; {nearest(given, known)}")
+    return Options(tolerance, max_iterations, level, phases, chosen_solver(solver))
+
+
+def solve_posed(comm: Any, posed: Posed, options: Options, watch: Watch | None = None) -> Solved:
+    """From the start to the solution and its covariance, all members side by side."""
+    course = Course.begin(posed.start, watch)
+    freedom = posed.problem.observed() - _unknowns(posed)
+    limit = plausible_objective(freedom, posed.sigma_known)
+    solve(comm, posed.problem, course, posed.precision, limit, options)
+    return Solved(course, spread(comm, posed.problem, course.z, options.inverse), freedom)
+
+
+def _unknowns(posed: Posed) -> int:
+    """Initial states of every experiment, and parameters."""
+    return len(first_nodes(posed)) * posed.start.nodes.shape[2] + posed.start.parameters.shape[1]
+
+
+def first_nodes(posed: Posed) -> list[int]:
+    """The first node of every experiment."""
+    linked = posed.problem.grid.linked
+    return [0, *(j + 1 for j, same in enumerate(linked) if not same)]
+
+
+def unknown_names(model: Model, posed: Posed) -> tuple[str, ...]:
+    marks = ["" if e == 0 else f"@{e + 1}" for e in range(len(first_nodes(posed)))]
+    states = [f"{name}{mark}" for mark in marks for name in model.states]
+    return (*states, *(model.parameters[k] for k in posed.problem.free))
+
+
+def unknown_values(posed: Posed, solved: Solved) -> tuple[Array, Array]:
+    """Estimates (M, k) and covariance factors, the common factor included (M, k, f)."""
+    z, members = solved.course.z, len(solved.course.outcomes)
+    first = first_nodes(posed)
+    values = np.concatenate([z.nodes[:, first].reshape(members, -1), z.parameters], axis=1)
+    width = solved.spread.parameters.shape[-1]
+    factors = np.concatenate(
+        [solved.spread.nodes[:, first].reshape(members, -1, width), solved.spread.parameters], axis=1
+    )
+    beta2 = common_factor(solved.spread.objective, solved.degrees_of_freedom)
+    return values, factors * np.sqrt(beta2)[:, None, None]
+
+
+def _check_start(model: Model, posed: Posed) -> None:
+    """A guess that cannot be integrated from the first nodes is a mistake of the input."""
+    where = posed.problem.failures(posed.start)
+    if where:
+        raise InputError(
+            f"{model.name}: the guess cannot be integrated {where}; "
+            "give another guess, closer nodes, or another start of the nodes"
+        )
+
+
+def _result(
+    model: Model,
+    posed: Posed,
+    solved: Solved,
+    *,
+    experiments: tuple[Series, ...],
+    weights: Mapping[str, float],
+    guess: Mapping[str, float],
+    fixed: Mapping[str, float],
+    derived: Mapping[str, str],
+    truth: Mapping[str, float],
+    solver: str,
+    seconds: float,
+) -> FitResult:
+    course, problem = solved.course, posed.problem
+    values, factors = unknown_values(posed, solved)
+    unknowns = Estimates(unknown_names(model, posed), values[0], factors[0] @ factors[0].T)
+    freedom = int(solved.degrees_of_freedom[0])
+    outcome, cause = _outcome(model, posed, solved)
+    beta2 = common_factor(solved.spread.objective, solved.degrees_of_freedom)
+    node_factors = solved.spread.nodes[0] * np.sqrt(beta2[0])
+    expressions = _derived_expressions(model, derived)
+    return FitResult(
+        model=model.name,
+        state_names=model.states,
+        parameter_names=tuple(model.parameters[k] for k in problem.free),
+        fixed=dict(fixed),
+        outcome=outcome,
+        cause=cause,
+        unknowns=unknowns,
+        derived=_derived(model, posed, unknowns, expressions),
+        experiments=experiments,
+        weights=dict(weights),
+        residuals=_residuals(posed, course.z, experiments),
+        node_times=problem.grid.times,
+        node_experiments=problem.grid.experiment,
+        nodes=course.z.nodes[0],
+        node_errors=np.sqrt((node_factors**2).sum(axis=2)),
+        guess=dict(guess),
+        initial=_pieces(posed, posed.start),
+        final=_pieces(posed, course.z),
+        objective=float(solved.spread.objective[0]),
+        degrees_of_freedom=freedom,
+        sigma_known=posed.sigma_known,
+        gamma=fisher_factor(len(unknowns.names), freedom),
+        t95=single_factor(freedom),
+        iterations=int(course.iterations[0]),
+        linearisations=int(course.linearisations[0]),
+        history=tuple(course.history[0]),
+        solver=solver,
+        seconds=seconds,
+        truth=_truth(model, posed, expressions, truth),
+        units=model.units,
+    )
+
+
+def _outcome(model: Model, posed: Posed, solved: Solved) -> tuple[Outcome, str]:
+    """How it ended; a deficient rank at the end is named even if the steps became small."""
+    outcome = solved.course.outcomes[0]
+    parts = np.concatenate([solved.spread.blind_states[0], solved.spread.blind_parameters[0]])
+    names = involved((*model.states, *(model.parameters[k] for k in posed.problem.free)), parts)
+    if names and outcome in (Outcome.CONVERGED, Outcome.RANK_DEFICIENT):
+        return Outcome.RANK_DEFICIENT, f"not determined: {', '.join(names)}"
+    if outcome is Outcome.NOT_INTEGRABLE:
+        return outcome, posed.problem.failures(solved.course.z)
+    return outcome, ""
+
+
+def _derived_expressions(model: Model, derived: Mapping[str, str]) -> dict[str, Symbol]:
+    """The expressions by name, and the model's invariant."""
+    taken = (*model.states, *model.parameters)
+    for name in derived:
+        if name in taken:
+            raise InputError(f"{model.name}: derived quantity '{name}' has the name of an unknown; rename it")
+    expressions = {name: expression_of(model, source) for name, source in derived.items()}
+    if model.invariant is not None and "invariant" not in expressions:
+        expressions["invariant"] = model.invariant
+    return expressions
+
+
+def _derived(model: Model, posed: Posed, unknowns: Estimates, expressions: Mapping[str, Symbol]) -> Estimates:
+    """Values at the begin of the first experiment, and their covariance by propagation."""
+    if not expressions:
+        return Estimates((), np.zeros(0), np.zeros((0, 0)))
+    values, slopes = _evaluated(
+        model, posed, expressions, dict(zip(unknowns.names, unknowns.values, strict=True))
+    )
+    states = len(model.states)
+    table = np.zeros((len(values), len(unknowns.names)))
+    table[:, :states] = slopes[:, :states]
+    table[:, len(unknowns.names) - len(posed.problem.free) :] = slopes[:, states:][:, posed.problem.free]
+    return Estimates(tuple(expressions), values, table @ unknowns.covariance @ table.T)
+
+
+def _evaluated(
+    model: Model, posed: Posed, expressions: Mapping[str, Symbol], at: Mapping[str, float]
+) -> tuple[Array, Array]:
+    """Values (k,) and derivatives by all states and parameters (k, n + n_p) of expressions."""
+    graph, outputs = model.graph, list(expressions.values())
+    assert graph is not None
+    leaves = [graph.leaf("state", i) for i in range(len(model.states))]
+    leaves += [graph.leaf("parameter", i) for i in range(len(model.parameters))]
+    columns = [derivative(outputs, leaf) for leaf in leaves]
+    program = Program(graph, [*outputs, *(slope for column in columns for slope in column)])
+    states = [float(at[name]) for name in model.states]
+    parameters = [
+        float(at[name]) if name in at else float(posed.problem.fixed[k])
+        for k, name in enumerate(model.parameters)
+    ]
+    flat = np.array(program(float(posed.problem.grid.times[0]), states, parameters), dtype=float)
+    return flat[: len(outputs)], flat[len(outputs) :].reshape(len(leaves), len(outputs)).T
+
+
+def _truth(
+    model: Model, posed: Posed, expressions: Mapping[str, Symbol], truth: Mapping[str, float]
+) -> dict[str, float]:
+    """What is known of the truth, with the derived quantities that follow from it."""
+    known = {name: float(value) for name, value in truth.items()}
+    if expressions and all(name in known for name in (*model.states, *model.parameters)):
+        values, _ = _evaluated(model, posed, expressions, known)
+        known |= {name: float(value) for name, value in zip(expressions, values, strict=True)}
+    return known
+
+
+def _residuals(posed: Posed, z: Unknowns, experiments: Sequence[Series]) -> tuple[Array, ...]:
+    """(observed - fitted) / sigma for every value, also of those with weight 0."""
+    problem, grid = posed.problem, posed.problem.grid
+    sigmas = np.where(problem.weights > 0.0, 1.0, 0.0)
+    plain = replace(problem, weights=np.ones_like(sigmas))
+    rows = plain.residuals(SERIAL, z.take(np.array([0]))).rows.reshape(problem.data.shape[1:])
+    rows = np.where(np.isfinite(problem.data[0]), -rows, np.nan)
+    names, found = problem.readings.names, []
+    for e, series in enumerate(experiments):
+        columns = [names.index(name) for name in series.names]
+        distance = rows[grid.node_of[e][:, None], grid.output_of[e][:, None], columns]
+        found.append(distance / (1.0 if series.sigma is None else series.sigma))
+    return tuple(found)
+
+
+def _pieces(posed: Posed, z: Unknowns) -> Pieces:
+    """The path from every node to the next, for pictures."""
+    problem = posed.problem
+    begins = np.flatnonzero(np.array(problem.grid.linked))
+    points = max(2, min(POINTS_PER_PIECE, MOST_POINTS // max(len(begins), 1)))
+    first, last = problem.grid.times[begins], problem.grid.times[begins + 1]
+    if problem.model.kind == "map":
+        times = np.stack([first, last], axis=1)
+    else:
+        times = first[:, None] + (last - first)[:, None] * np.linspace(0.0, 1.0, points)
+        times[:, -1] = last
+    parameters = problem.fixed.copy()
+    parameters[list(problem.free)] = z.parameters[0]
+    lanes = propagate(problem.model, times, z.nodes[0, begins], parameters, method=problem.method)
+    return Pieces(times, lanes.states)
