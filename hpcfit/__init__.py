@@ -1,6 +1,6 @@
 """hpcfit: fit differential equations to chaotic data, on one core or many.
 
->>> from hpcfit import model, simulate
+>>> from hpcfit import Experiment, fit, model, simulate
 """
 
 from importlib.metadata import version
@@ -8,7 +8,19 @@ from importlib.metadata import version
 from hpcfit import math
 from hpcfit.models.define import Example, model
 from hpcfit.records import InputError, Noise
+from hpcfit.shooting.experiments import Experiment
+from hpcfit.studies.fit import fit
 from hpcfit.studies.simulate import simulate
 
 __version__ = version("hpcfit")
-__all__ = ["Example", "InputError", "Noise", "__version__", "math", "model", "simulate"]
+__all__ = [
+    "Example",
+    "Experiment",
+    "InputError",
+    "Noise",
+    "__version__",
+    "fit",
+    "math",
+    "model",
+    "simulate",
+]

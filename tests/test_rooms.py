@@ -20,10 +20,10 @@ MAY_IMPORT = {
     "files": set(),
     "cluster": set(),
     "reporting": set(),
-    "jobfile": {"models", "flow", "ensemble"},
+    "jobfile": {"models", "flow", "ensemble", "leastsq", "linear"},
     "studies": {"models", "kernels", "flow", "linear", "shooting", "leastsq", "lyapunov", "ensemble"},
     "commands": {"models", "kernels", "jobfile", "studies", "files", "cluster", "reporting"},
-    "__init__": {"models", "studies", "math"},
+    "__init__": {"models", "shooting", "studies", "math"},
     "__main__": {"commands"},
 }
 ONLY_IN = {

@@ -64,7 +64,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Inputs:
             source = job.path(job["model"]["file"])
             hashes[job["model"]["file"]] = hashlib.sha256(source.read_bytes()).hexdigest()
     except InputError as error:
-        raise InputError([*mistakes, *(_placed(job, each) for each in error.mistakes)]) from None
+        raise InputError([*mistakes, *(placed(job, each) for each in error.mistakes)]) from None
     return Inputs(job, times, data, hashes)
 
 
@@ -81,9 +81,9 @@ def load_model(job: Job) -> Model:
     return model
 
 
-def _placed(job: Job, mistake: Mistake) -> Mistake:
-    """A mistake that a reader found, with the job file as its place if it has none."""
-    return mistake if mistake.place else replace(mistake, place=str(job.document.path))
+def placed(job: Job, mistake: Mistake) -> Mistake:
+    """A mistake found beyond the job file, with the line of its key as its place if it has none."""
+    return mistake if mistake.place else replace(mistake, place=job.document.place(mistake.key))
 
 
 def _times(job: Job, hashes: dict[str, str]) -> Array:
@@ -121,14 +121,17 @@ def _series(job: Job, table: Table) -> Series:
     values = np.stack([table.columns[column] for column in chosen.values()], axis=1)
     if not np.isfinite(values).any():
         raise InputError(_mistake(job, "data.file", f"{table.path} holds no value", "fill the columns"))
-    return Series(tuple(chosen), times, values, _sigma(options["sigma"], tuple(chosen), values))
+    return Series(tuple(chosen), times, values, _sigma(job, table, tuple(chosen), values))
 
 
-def _sigma(given: Any, names: tuple[str, ...], values: Array) -> Array | None:
+def _sigma(job: Job, table: Table, names: tuple[str, ...], values: Array) -> Array | None:
+    """Standard deviations (n_times, n_names): numbers, or columns of the same file."""
+    given = job["data"]["sigma"]
     if given is None:
         return None
-    sizes = [given[name] if isinstance(given, Mapping) and name in given else np.nan for name in names]
-    return np.broadcast_to(sizes if isinstance(given, Mapping) else given, values.shape).copy()
+    sizes = [given.get(name, np.nan) if isinstance(given, Mapping) else given for name in names]
+    columns = [_column(job, "data.sigma", table, size) if isinstance(size, str) else size for size in sizes]
+    return np.stack([np.broadcast_to(column, len(values)) for column in columns], axis=1)
 
 
 def _increasing(job: Job, key: str, table: Table, column: str) -> Array:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import argparse
 import logging
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from hpcfit.cluster.machine import describe
-from hpcfit.commands.loading import Inputs, load, load_model
-from hpcfit.commands.progress import ProgressLine
+from hpcfit.commands.loading import Inputs, load, placed
 from hpcfit.commands.verb import new_verb
+from hpcfit.commands.work import WORK, Record
 from hpcfit.files.results import Saved, is_result, save
 from hpcfit.files.results import load as load_result
 from hpcfit.jobfile.schema import RUNNABLE
 from hpcfit.kernels.compiler import find_compiler, version
-from hpcfit.mpi.together import on_root
-from hpcfit.records import InputError, Mistake
-from hpcfit.records import Path as Trajectory
-from hpcfit.studies.simulate import simulate
+from hpcfit.mpi.together import agreed, everywhere, on_root
+from hpcfit.records import EnsembleResult, InputError, Mistake, Outcome
 
 log = logging.getLogger(__name__)
 DONE, NOT_CONVERGED = 0, 3
@@ -49,29 +48,51 @@ def add(verbs: Any) -> None:
 
 
 def run(comm: Any, arguments: argparse.Namespace) -> int:
-    return on_root(comm, lambda: _run(comm, arguments))
+    inputs = everywhere(comm, lambda: _inputs(arguments))
+    target = arguments.output or Path(arguments.job.with_suffix(".h5").name)
+    identity = f"{inputs.identity}-{arguments.member}"
+    if on_root(comm, lambda: _complete(target, identity, arguments.overwrite)):
+        if comm.rank == 0:
+            log.info("%s is complete; nothing to do (--overwrite runs the job again)", target)
+        return on_root(comm, lambda: _status(load_result(target).record))
+    started, clock = datetime.now(UTC), time.perf_counter()
+    record = _placed(inputs, lambda: WORK[inputs.job.kind](comm, inputs, arguments.member))
+    seconds = time.perf_counter() - clock
+
+    def keep() -> None:
+        provenance = _provenance(comm, arguments, inputs, started, seconds)
+        save(target, Saved(record, inputs.job.kind, inputs.job.document.text, identity, provenance))
+        log.info("%s: %s in %.2f s -> %s", arguments.job, _said(record), seconds, target)
+
+    on_root(comm, keep)
+    return _status(record)
 
 
-def _run(comm: Any, arguments: argparse.Namespace) -> int:
+def _inputs(arguments: argparse.Namespace) -> Inputs:
     if arguments.member < 0:
         raise InputError(Mistake("--member", f"{arguments.member} is negative", "members count from 0"))
     inputs = load(arguments.job, arguments.set)
-    kind = inputs.job.kind
-    if kind not in RUNNABLE:
-        place = inputs.job.document.place("kind")
-        raise InputError(
-            Mistake(place, "this version cannot run it", f"it runs: {', '.join(RUNNABLE)}", "kind", kind)
-        )
-    target = arguments.output or Path(arguments.job.with_suffix(".h5").name)
-    identity = f"{inputs.identity}-{arguments.member}"
-    if _complete(target, identity, arguments.overwrite):
-        log.info("%s is complete; nothing to do (--overwrite runs the job again)", target)
-        return _status(load_result(target).record)
-    started, clock = datetime.now(UTC), time.perf_counter()
-    path = _simulate(inputs, arguments.member)
-    seconds = time.perf_counter() - clock
+    if inputs.job.kind not in RUNNABLE:
+        place, known = inputs.job.document.place("kind"), f"it runs: {', '.join(RUNNABLE)}"
+        raise InputError(Mistake(place, "this version cannot run it", known, "kind", inputs.job.kind))
+    return inputs
+
+
+def _placed(inputs: Inputs, work: Callable[[], Record]) -> Record:
+    """Mistakes that only show when the work begins, with the job file as their place."""
+    try:
+        return work()
+    except InputError as error:
+        known = getattr(error, "agreed", False)
+        error = InputError([placed(inputs.job, mistake) for mistake in error.mistakes])
+        raise (agreed(error) if known else error) from None
+
+
+def _provenance(
+    comm: Any, arguments: argparse.Namespace, inputs: Inputs, started: datetime, seconds: float
+) -> dict[str, Any]:
     compiler = find_compiler()
-    provenance = {
+    return {
         **describe(),
         "compiler": version(compiler) if compiler else "",
         "ranks": comm.size,
@@ -83,9 +104,6 @@ def _run(comm: Any, arguments: argparse.Namespace) -> int:
         "started": started.isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
     }
-    save(target, Saved(path, kind, inputs.job.document.text, identity, provenance))
-    log.info("%s: %s in %.2f s -> %s", arguments.job, _said(path), seconds, target)
-    return _status(path)
 
 
 def _complete(target: Path, identity: str, overwrite: bool) -> bool:
@@ -115,42 +133,12 @@ def _complete(target: Path, identity: str, overwrite: bool) -> bool:
     return True
 
 
-def _simulate(inputs: Inputs, member: int) -> Trajectory:
-    job, model = inputs.job, load_model(inputs.job)
-    truth, options = job["truth"], job["simulate"]
-    progress = ProgressLine(f"simulating {model.name}")
-    try:
-        return simulate(
-            model,
-            start=truth["start"],
-            parameters=truth["parameters"],
-            times=inputs.times,
-            sensitivities=options["sensitivities"],
-            observe=_recorded(inputs),
-            noise=truth["noise"],
-            seed=job.seed,
-            member=member,
-            data=inputs.data,
-            tolerance=options["tolerance"],
-            method=options["method"],
-            max_steps=options["max_steps"],
-            watch=progress,
-        )
-    finally:
-        progress.close()
+def _said(record: Record) -> str:
+    if isinstance(record, EnsembleResult):
+        done = sum(outcome is Outcome.CONVERGED for outcome in record.outcomes)
+        return f"{done} of {len(record.outcomes)} members converged"
+    return f"{record.outcome.value}{f' ({record.cause})' if record.cause else ''}"
 
 
-def _recorded(inputs: Inputs) -> tuple[str, ...] | None:
-    """What the job observes, and with data everything that the data can be compared with."""
-    observe: tuple[str, ...] | None = inputs.job["simulate"]["observe"]
-    if inputs.data is None or observe is None:
-        return observe or (inputs.data.names if inputs.data else None)
-    return (*observe, *(name for name in inputs.data.names if name not in observe))
-
-
-def _said(path: Trajectory) -> str:
-    return f"{path.outcome.value}{f' ({path.cause})' if path.cause else ''}"
-
-
-def _status(path: Trajectory) -> int:
-    return DONE if path.converged else NOT_CONVERGED
+def _status(record: Record) -> int:
+    return DONE if record.converged else NOT_CONVERGED

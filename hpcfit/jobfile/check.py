@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcfit.flow.propagate import DEFAULT_METHOD, METHODS
+from hpcfit.jobfile.fits import check_fit
 from hpcfit.jobfile.read import Document
 from hpcfit.jobfile.schema import ALLOWED_TABLES, KINDS, REQUIRED_TABLES, SCHEMA, Key
 from hpcfit.jobfile.values import split_remedy
@@ -128,6 +129,8 @@ def check(document: Document) -> tuple[Job | None, list[Mistake]]:
         _check_names(checker, tables, names)
     if kind == "simulate" and "truth" in document.values:
         _check_one_time_grid(checker, document.values)
+    if names and "fit" in (kind, tables.get("ensemble", {}).get("of")):
+        check_fit(checker.wrong, document.values, tables, names.states, names.parameters, model)
     _check_map_times(checker, tables, model)
     _check_tolerance(checker, tables.get("simulate", {}))
     if checker.mistakes or names is None:

@@ -8,9 +8,13 @@ from typing import Any
 from hpcfit.flow.propagate import LARGEST_TOLERANCE, METHODS
 from hpcfit.jobfile import values
 from hpcfit.jobfile.values import Reader
+from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
+from hpcfit.leastsq.levels import LEVELS
+from hpcfit.leastsq.strategy import PHASES
+from hpcfit.linear.solvers import SOLVERS
 
 KINDS = ("simulate", "fit", "lyapunov", "ensemble")
-RUNNABLE = ("simulate",)  # the others can be checked; their studies come
+RUNNABLE = ("simulate", "fit", "ensemble")  # the others can be checked; their studies come
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "start": Key(_NUMBERS, 'states at the first time; numbers or "sqrt(0.1275)"', required=True),
         "parameters": Key(_NUMBERS, "values of all parameters", {}),
         "times": Key(values.times, "{start, spacing, count}, {start, end, count}, a list, or {file, column}"),
+        "method": Key(values.choice(*METHODS), "integrator of the simulated data; absent: the usual one"),
         "noise": Key(
             values.noise, "{sd | fraction | proportional, beyond_3_sigma = keep | redraw | discard}"
         ),
@@ -58,7 +63,10 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "columns": Key(
             values.table_of(values.text), "{quantity = column}; absent: columns named like it", {}
         ),
-        "sigma": Key(values.one_or_table(values.positive), "standard deviation: one number, or by quantity"),
+        "sigma": Key(
+            values.one_or_table(values.positive_or_column),
+            "standard deviation: one number, or by quantity a number or the name of a column",
+        ),
     },
     "simulate": {
         "observe": Key(values.names, "states and observables that are recorded; absent: all states"),
@@ -69,12 +77,35 @@ SCHEMA: dict[str, dict[str, Key]] = {
             values.whole(1, 10**12), "steps before the path is given up; absent: the method's own"
         ),
     },
-    "guess": {"*": Key(values.number, "a parameter: where the fit begins")},
+    "guess": {"*": Key(values.number, "a free parameter: where the fit begins")},
+    "nodes": {
+        "*": Key(
+            values.number_or_expression,
+            "a state: where its nodes begin, a number or an expression in t; absent: at the data, or at zero",
+        )
+    },
     "fit": {
-        "observe": Key(values.names, "states and observables that are fitted"),
-        "nodes": Key(values.choice("data"), "where the shooting intervals begin", "data"),
-        "tolerance": Key(_TOLERANCE, "scaled increment at which the iteration ends", 1e-10),
-        "solver": Key(values.choice("dense", "petsc"), "of the condensed system; absent: by size"),
+        "observe": Key(values.names, "states and observables that are fitted; absent: all that are there"),
+        "weights": Key(
+            values.table_of(values.not_negative), "by observed quantity; 0: not considered in the sum", {}
+        ),
+        "fixed": Key(_NUMBERS, "parameters that are known, with their values", {}),
+        "nodes": Key(
+            values.nodes, '"data", a whole number k for every k-th time, or a list of times', "data"
+        ),
+        "derived": Key(_EXPRESSIONS, "expressions of initial state and parameters to estimate as well", {}),
+        "tolerance": Key(
+            values.between(1e-14, 1e-2), "scaled increment at which the iteration ends", TOLERANCE
+        ),
+        "max_iterations": Key(values.whole(1, 10_000), "of the exact phase", MAX_ITERATIONS),
+        "level": Key(values.choice(*LEVELS), "function that decides on damping", "natural"),
+        "phases": Key(
+            values.choice(*PHASES),
+            "before the exact method: as needed, none, presolve, weak continuity",
+            "auto",
+        ),
+        "solver": Key(values.choice(*SOLVERS), "of the condensed system", "dense"),
+        "method": Key(values.choice(*METHODS), "integrator; absent: compiled where the model allows it"),
     },
     "lyapunov": {
         "duration": Key(values.positive, "time units per trajectory", required=True),
@@ -95,15 +126,15 @@ SCHEMA: dict[str, dict[str, Key]] = {
 
 REQUIRED_TABLES = {
     "simulate": ("model", "truth"),
-    "fit": ("model", "guess"),
+    "fit": ("model",),
     "lyapunov": ("model", "truth", "lyapunov"),
     "ensemble": ("model", "ensemble"),
 }
 ALLOWED_TABLES = {
     "simulate": ("model", "truth", "data", "simulate", "cluster"),
-    "fit": ("model", "truth", "data", "guess", "fit", "cluster"),
+    "fit": ("model", "truth", "data", "guess", "nodes", "fit", "cluster"),
     "lyapunov": ("model", "truth", "lyapunov", "cluster"),
-    "ensemble": ("model", "truth", "data", "guess", "fit", "lyapunov", "ensemble", "cluster"),
+    "ensemble": ("model", "truth", "data", "guess", "nodes", "fit", "lyapunov", "ensemble", "cluster"),
 }
 
 

@@ -60,6 +60,30 @@ def not_negative(value: Any) -> float:
     return result
 
 
+def positive_or_column(value: Any) -> float | str:
+    """A positive number, or the name of a column."""
+    if isinstance(value, str):
+        try:
+            constant(value)
+        except InputError:
+            return text(value)
+    return positive(value)
+
+
+def number_or_expression(value: Any) -> float | str:
+    """A number, or an expression in t as text."""
+    return text(value) if isinstance(value, str) else number(value)
+
+
+def nodes(value: Any) -> str | int | list[float]:
+    """The word data, every k-th data time, or a list of times."""
+    if isinstance(value, str):
+        return str(choice("data")(value))
+    if isinstance(value, list):
+        return list(times(value)["list"])
+    return int(whole(1, 10**9)(value))
+
+
 def between(smallest: float, largest: float) -> Reader:
     def read(value: Any) -> float:
         result = number(value)

@@ -145,7 +145,7 @@ def linearised(
     part, z = problem.take(members), course.z.take(members)
     chain = part.linearise(comm, z)
     course.linearisations[members] += 1
-    alive = chain.residuals.finite()
+    alive = chain.finite()
     if alive.all():
         return members, part, z, chain
     course.end(members[~alive], Outcome.NOT_INTEGRABLE)

@@ -1,4 +1,4 @@
-"""From loose to exact continuity: hidden states and long series, where the exact method does not find its way.
+"""From loose to exact continuity: hidden states and long series, where the exact method loses its way.
 
 The continuity conditions get a standard deviation, `looseness` times the size of the state, that is driven
 down from large to small. Nodes whose surroundings get worse are held back (Levenberg), each for itself.

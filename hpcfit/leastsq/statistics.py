@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import fdtri, stdtrit
 
 from hpcfit.leastsq.gauss_newton import Inverse, Problem
-from hpcfit.leastsq.levels import Numbers
+from hpcfit.leastsq.levels import Flags, Numbers
 from hpcfit.leastsq.scaling import natural_scales
-from hpcfit.linear.chain import Unknowns
+from hpcfit.linear.chain import Chain, Unknowns
 from hpcfit.linear.dense import generalised_inverse
 from hpcfit.records import Array
 
@@ -31,8 +31,11 @@ class Spread:
 
 
 def spread(comm: Any, problem: Problem, z: Unknowns, inverse: Inverse = generalised_inverse) -> Spread:
-    """One more linearisation, at the solution."""
+    """One more linearisation, at the solution; NaN for members whose path cannot be integrated."""
     chain = problem.linearise(comm, z)
+    alive = chain.finite()
+    if not alive.all():
+        return _nowhere(chain) if not alive.any() else _some(comm, problem, z, inverse, alive)
     scales = natural_scales(chain, z)
     plus = inverse(comm, chain.scaled(scales))
     nodes, parameters = plus.covariance_factor()
@@ -46,9 +49,28 @@ def spread(comm: Any, problem: Problem, z: Unknowns, inverse: Inverse = generali
     )
 
 
+def _some(comm: Any, problem: Problem, z: Unknowns, inverse: Inverse, alive: Flags) -> Spread:
+    """The spread of those members that have one."""
+    part = spread(comm, problem.take(alive), z.take(alive), inverse)
+    return Spread(**{name: _padded(values, alive) for name, values in vars(part).items()})
+
+
+def _padded(values: Array, alive: Flags) -> Array:
+    whole = np.full((len(alive), *values.shape[1:]), np.nan)
+    whole[alive] = values
+    return whole
+
+
+def _nowhere(chain: Chain) -> Spread:
+    members, nodes, _, n, q = chain.shape
+    freedoms = n * (1 + chain.linked.count(False)) + q
+    shapes = ((nodes, n, freedoms), (q, freedoms), (), (n,), (q,))
+    return Spread(*(np.full((members, *shape), np.nan) for shape in shapes))
+
+
 def involved(names: Sequence[str], parts: Array) -> tuple[str, ...]:
     """The unknowns that the data do not determine."""
-    largest = parts.max(initial=0.0)
+    largest = np.nanmax(parts, initial=0.0)
     return tuple(name for name, part in zip(names, parts, strict=True) if part > INVOLVED * largest > 0.0)
 
 

@@ -102,6 +102,14 @@ class Chain(ByMember):
         members, nodes, rows, states = self.rows_by_node.shape
         return members, nodes, rows, states, self.rows_by_parameters.shape[-1]
 
+    def finite(self) -> NDArray[np.bool_]:
+        """Which members could be linearised (M,)."""
+        slopes = (self.links_by_node, self.links_by_parameters, self.rows_by_node, self.rows_by_parameters)
+        good = self.residuals.finite()
+        for slope in slopes:
+            good &= np.isfinite(slope).all(axis=(1, 2, 3))
+        return good
+
     def scaled(self, scales: Scales) -> Chain:
         """The same in units of the scales; the links stay of the form ... - ds_j+1."""
         states, parameters = scales.states[:, None, None], scales.parameters[:, None, None]

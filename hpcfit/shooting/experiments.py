@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcfit.models.define import Model
 from hpcfit.models.names import nearest
-from hpcfit.records import Array, InputError, Series
+from hpcfit.records import Array, InputError, Mistake, Series
 
 Sigma = float | Mapping[str, Any] | Sequence[Any] | Array
 
@@ -85,4 +85,5 @@ def checked(series: Series) -> Series:
 def check_names(model: Model, series: Series) -> None:
     for name in series.names:
         if name not in model.quantities:
-            raise InputError(f"{model.name}: cannot observe '{name}'; {nearest(name, model.quantities)}")
+            problem = f"{model.name} has no state or observable '{name}'"
+            raise InputError(Mistake("", problem, nearest(name, model.quantities), "fit.observe"))

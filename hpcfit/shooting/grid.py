@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcfit.records import Array, InputError
+from hpcfit.records import Array, InputError, Mistake
 
 NodeChoice = str | int | Sequence[float] | Array  # "data", every k-th data time, or times
 
@@ -18,13 +18,11 @@ def node_times(times: Array, nodes: NodeChoice) -> Array:
     """The grid (4.1) for data at the given times."""
     if isinstance(nodes, str):
         if nodes != "data":
-            raise InputError(
-                f"nodes = '{nodes}' is unknown; give \"data\", a whole number or a list of times"
-            )
+            raise _mistake("is unknown", 'give "data", a whole number or a list of times', nodes)
         chosen = times
     elif isinstance(nodes, int):
         if nodes < 1:
-            raise InputError(f"nodes = {nodes}: must be 1 or more; 5 puts a node at every fifth time")
+            raise _mistake("must be 1 or more", "5 puts a node at every fifth time", nodes)
         chosen = times[::nodes]
         if chosen[-1] != times[-1]:
             chosen = np.append(chosen, times[-1])
@@ -32,7 +30,7 @@ def node_times(times: Array, nodes: NodeChoice) -> Array:
         chosen = np.asarray(nodes, dtype=float)
         _check_cover(chosen, times)
     if len(chosen) < 2:
-        raise InputError("fewer than two nodes; a fit needs data at two times at least")
+        raise _mistake("fewer than two nodes", "a fit needs data at two times at least")
     return chosen
 
 
@@ -40,12 +38,15 @@ def _check_cover(nodes: Array, times: Array) -> None:
     falls = np.flatnonzero(np.diff(nodes) <= 0.0)
     if len(falls):
         k = int(falls[0])
-        raise InputError(f"nodes must increase: {nodes[k + 1]:.15g} comes after {nodes[k]:.15g}")
+        raise _mistake(f"must increase: {nodes[k + 1]:.15g} comes after {nodes[k]:.15g}", "sort the nodes")
     if not len(nodes) or nodes[0] > times[0] or nodes[-1] < times[-1]:
         span = f"{nodes[0]:g} to {nodes[-1]:g}" if len(nodes) else "nothing"
-        raise InputError(
-            f"nodes cover {span}, but the data go from {times[0]:g} to {times[-1]:g}; add nodes at the ends"
-        )
+        problem = f"the nodes cover {span}, but the data go from {times[0]:g} to {times[-1]:g}"
+        raise _mistake(problem, "add nodes at the ends")
+
+
+def _mistake(problem: str, remedy: str, value: object = None) -> InputError:
+    return InputError(Mistake("", problem, remedy, "fit.nodes", value))
 
 
 @dataclass(frozen=True)

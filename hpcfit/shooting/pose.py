@@ -14,7 +14,7 @@ from hpcfit.models.evaluate import Program
 from hpcfit.models.graph import Graph
 from hpcfit.models.names import nearest
 from hpcfit.models.strings import parse
-from hpcfit.records import Array, InputError, Series
+from hpcfit.records import Array, InputError, Mistake, Series
 from hpcfit.shooting.experiments import check_names, checked
 from hpcfit.shooting.grid import Grid, NodeChoice, make_grid, node_times
 from hpcfit.shooting.problem import Problem
@@ -80,9 +80,8 @@ def _each(nodes: Any, experiments: Sequence[Series]) -> list[NodeChoice]:
         isinstance(nodes, list | tuple) and nodes and not isinstance(nodes[0], int | float | np.floating)
     )
     if several and len(nodes) != len(experiments):
-        raise InputError(
-            f"{len(nodes)} choices of nodes for {len(experiments)} experiments; give one to each"
-        )
+        problem = f"{len(nodes)} choices for {len(experiments)} experiments"
+        raise InputError(Mistake("", problem, "give one to each", "fit.nodes"))
     return list(nodes) if several else [nodes] * len(experiments)
 
 
@@ -90,16 +89,19 @@ def _parameters(
     model: Model, guess: Mapping[str, float], fixed: Mapping[str, float]
 ) -> tuple[tuple[int, ...], Array]:
     """Which parameters are free, and the values of the others (n_p,)."""
-    for what, given in (("guess", guess), ("fixed", fixed)):
+    for what, given in (("guess", guess), ("fit.fixed", fixed)):
         for name, value in given.items():
             if name not in model.parameters:
-                raise InputError(f"{model.name}: {what} names '{name}'; {nearest(name, model.parameters)}")
+                problem = f"{model.name} has no parameter '{name}'"
+                raise InputError(Mistake("", problem, nearest(name, model.parameters), what))
             if not np.isfinite(value):
-                raise InputError(f"{model.name}: {what} of {name} is {value}; give a finite number")
+                raise InputError(
+                    Mistake("", "is not finite", "give a finite number", f"{what}.{name}", value)
+                )
     for name in model.parameters:
         if (name in guess) == (name in fixed):
             both = "both a guess and a fixed value" if name in guess else "neither a guess nor a fixed value"
-            raise InputError(f"{model.name}: the parameter {name} has {both}; give one of them")
+            raise InputError(Mistake("", f"the parameter {name} has {both}", "give one of them", "guess"))
     free = tuple(k for k, name in enumerate(model.parameters) if name in guess)
     return free, np.array([float(fixed.get(name, 0.0)) for name in model.parameters])
 
@@ -107,19 +109,19 @@ def _parameters(
 def _check_weights(names: Sequence[str], weights: Mapping[str, float]) -> None:
     for name, weight in weights.items():
         if name not in names:
-            raise InputError(f"weights name '{name}', which is not observed; {nearest(name, names)}")
+            raise InputError(Mistake("", f"'{name}' is not observed", nearest(name, names), "fit.weights"))
         if not (np.isfinite(weight) and weight >= 0.0):
-            raise InputError(f"weight {weight} of {name}; give 0, 1 or another number that is not negative")
+            raise InputError(
+                Mistake("", "must not be negative", "give 0 or 1", f"fit.weights.{name}", weight)
+            )
 
 
 def _check_count(problem: Problem, model: Model, n_experiments: int) -> None:
     unknowns = len(model.states) * n_experiments + len(problem.free)
     fewest = int(problem.observed().min())
     if fewest < unknowns:
-        raise InputError(
-            f"{model.name}: {fewest} values for {unknowns} unknowns (initial states and parameters); "
-            "give more data or fix parameters"
-        )
+        lacking = f"{fewest} values for {unknowns} unknowns (initial states and parameters)"
+        raise InputError(Mistake("", lacking, "give more data, or fix parameters", "data"))
 
 
 def _tables(
@@ -153,16 +155,15 @@ def _start_nodes(
     """Nodes (M, N, n), and the precision of each state (n,): 0 where it does not come from data."""
     for name in start:
         if name not in model.states:
-            raise InputError(
-                f"{model.name}: start of the nodes names '{name}'; {nearest(name, model.states)}"
-            )
+            problem = f"{model.name} has no state '{name}'"
+            raise InputError(Mistake("", problem, nearest(name, model.states), "nodes"))
     nodes = np.zeros((len(values[0]), len(grid.times), len(model.states)))
     precision = np.full(len(model.states), np.inf)
     for e, series in enumerate(experiments):
         own = grid.experiment == e
         for i, name in enumerate(model.states):
             if name in start:
-                nodes[:, own, i] = _along(start[name], grid.times[own])
+                nodes[:, own, i] = _along(name, start[name], grid.times[own])
             if name in start or name not in series.names:
                 precision[i] = 0.0
                 continue
@@ -187,7 +188,7 @@ def _interpolated(times: Array, values: Array, at: Array) -> Array:
     return np.stack(rows)
 
 
-def _along(given: float | str, times: Array) -> Array:
+def _along(name: str, given: float | str, times: Array) -> Array:
     """A number, or an expression in t, at the given times."""
     graph = Graph()
     time = graph.leaf("time")
@@ -198,5 +199,6 @@ def _along(given: float | str, times: Array) -> Array:
     along = np.broadcast_to(value, times.shape)
     if not np.isfinite(along).all():
         bad = float(times[int(np.argmin(np.isfinite(along)))])
-        raise InputError(f"start of the nodes '{given}' is not finite at t = {bad:g}; change the expression")
+        problem = f"is not finite at t = {bad:g}"
+        raise InputError(Mistake("", problem, "change the expression", f"nodes.{name}", given))
     return along

@@ -23,7 +23,8 @@ from hpcfit.models.graph import Symbol
 from hpcfit.models.names import nearest
 from hpcfit.models.strings import expression_of
 from hpcfit.mpi.serial import SERIAL
-from hpcfit.records import Array, Estimates, FitResult, InputError, Outcome, Pieces, Series
+from hpcfit.mpi.together import on_root
+from hpcfit.records import Array, Estimates, FitResult, InputError, Mistake, Outcome, Pieces, Series
 from hpcfit.shooting.experiments import Experiment
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.shooting.pose import Posed, pose
@@ -73,9 +74,9 @@ def fit(
         method=method,
     )
     options = chosen_options(
-        posed, tolerance=tolerance, max_iterations=max_iterations, level=level, phases=phases, solver=solver
+        tolerance=tolerance, max_iterations=max_iterations, level=level, phases=phases, solver=solver
     )
-    _check_start(model, posed)
+    on_root(comm, lambda: _check_start(model, posed))  # and compiles, for all ranks
     solved = solve_posed(comm, posed, options, watch)
     return _result(
         model,
@@ -102,15 +103,15 @@ class Solved:
 
 
 def chosen_options(
-    posed: Posed, *, tolerance: float, max_iterations: int, level: str, phases: str, solver: str | None
+    *, tolerance: float, max_iterations: int, level: str, phases: str, solver: str | None
 ) -> Options:
     for what, given, known in (
-        ("level", level, LEVELS),
-        ("phases", phases, PHASES),
-        ("solver", solver or "dense", SOLVERS),
+        ("fit.level", level, LEVELS),
+        ("fit.phases", phases, PHASES),
+        ("fit.solver", solver or "dense", SOLVERS),
     ):
         if given not in known:
-            raise InputError(f"{what} '{given}' is unknown; {nearest(given, known)}")
+            raise InputError(Mistake("", "is unknown", nearest(given, known), what, given))
     return Options(tolerance, max_iterations, level, phases, chosen_solver(solver))
 
 
@@ -157,10 +158,8 @@ def _check_start(model: Model, posed: Posed) -> None:
     """A guess that cannot be integrated from the first nodes is a mistake of the input."""
     where = posed.problem.failures(posed.start)
     if where:
-        raise InputError(
-            f"{model.name}: the guess cannot be integrated {where}; "
-            "give another guess, closer nodes, or another start of the nodes"
-        )
+        remedy = "give another guess, closer nodes, or another start of the nodes"
+        raise InputError(Mistake("", f"the first path cannot be integrated {where}", remedy, "guess"))
 
 
 def _result(
@@ -236,7 +235,8 @@ def _derived_expressions(model: Model, derived: Mapping[str, str]) -> dict[str, 
     taken = (*model.states, *model.parameters)
     for name in derived:
         if name in taken:
-            raise InputError(f"{model.name}: derived quantity '{name}' has the name of an unknown; rename it")
+            problem = "has the name of an unknown"
+            raise InputError(Mistake("", problem, "choose another name", f"fit.derived.{name}"))
     expressions = {name: expression_of(model, source) for name, source in derived.items()}
     if model.invariant is not None and "invariant" not in expressions:
         expressions["invariant"] = model.invariant

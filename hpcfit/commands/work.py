@@ -1,0 +1,169 @@
+"""What each kind of job does: plain arguments for a study, from the tables of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hpcfit.commands.loading import Inputs, load_model
+from hpcfit.commands.progress import IterationLine, ProgressLine
+from hpcfit.models.define import Model
+from hpcfit.mpi.together import everywhere, on_root
+from hpcfit.records import EnsembleResult, FitResult, InputError, Mistake, Path, Series
+from hpcfit.studies.ensemble import fit_ensemble
+from hpcfit.studies.fit import fit
+from hpcfit.studies.simulate import simulate
+
+Record = Path | FitResult | EnsembleResult
+
+
+def run_simulation(comm: Any, inputs: Inputs, member: int) -> Path:
+    return on_root(comm, lambda: _simulated(inputs, load_model(inputs.job), member))
+
+
+def run_fit(comm: Any, inputs: Inputs, member: int) -> FitResult:
+    job = inputs.job
+    model = everywhere(comm, lambda: load_model(job))
+    data = on_root(comm, lambda: _data(inputs, model, member))
+    line = IterationLine(f"fitting {model.name}") if comm.rank == 0 else None
+    try:
+        result = fit(
+            model,
+            data,
+            **_fit_arguments(inputs),
+            derived=job["fit"]["derived"],
+            solver=job["fit"]["solver"],
+            comm=comm,
+            watch=line,
+        )
+    finally:
+        if line is not None:
+            line.close()
+    return replace(result, seed=job.seed if inputs.data is None else None, member=member)
+
+
+def run_ensemble(comm: Any, inputs: Inputs, member: int) -> EnsembleResult:
+    job = inputs.job
+    noise = job["truth"].get("noise")
+    if noise is None or inputs.data is not None:
+        place = job.document.place("truth.noise")
+        problem = "the members of an ensemble differ by their noise"
+        raise InputError(
+            Mistake(place, problem, "simulate the data: give truth.times and truth.noise", "truth.noise")
+        )
+    if member:
+        raise InputError(
+            Mistake("--member", "an ensemble runs all of its members", 'use it with kind = "fit"')
+        )
+    model = everywhere(comm, lambda: load_model(job))
+    exact = on_root(comm, lambda: _exact(inputs, model))
+    progress = ProgressLine(f"fitting {model.name}") if comm.rank == 0 else None
+    try:
+        return fit_ensemble(
+            model,
+            exact,
+            noise,
+            seed=job.seed,
+            members=range(1, job["ensemble"]["members"] + 1),
+            **_fit_arguments(inputs),
+            comm=comm,
+            watch=progress,
+        )
+    finally:
+        if progress is not None:
+            progress.close()
+
+
+WORK: Mapping[str, Callable[[Any, Inputs, int], Record]] = {
+    "simulate": run_simulation,
+    "fit": run_fit,
+    "ensemble": run_ensemble,
+}
+
+
+def _fit_arguments(inputs: Inputs) -> dict[str, Any]:
+    """What fits and ensembles of fits have in common."""
+    job, options = inputs.job, inputs.job["fit"]
+    truth = job["truth"]
+    return {
+        "guess": job["guess"],
+        "fixed": options["fixed"],
+        "nodes": options["nodes"],
+        "start": job["nodes"],
+        "weights": options["weights"],
+        "tolerance": options["tolerance"],
+        "max_iterations": options["max_iterations"],
+        "level": options["level"],
+        "phases": options["phases"],
+        "method": options["method"],
+        "truth": {**truth.get("start", {}), **truth.get("parameters", {})},
+    }
+
+
+def _data(inputs: Inputs, model: Model, member: int) -> Series:
+    """What the fit sees: the recording, or the truth with its noise."""
+    observe = inputs.job["fit"]["observe"]
+    if inputs.data is not None:
+        return _columns(inputs, inputs.data, observe)
+    path = _simulated(inputs, model, member)
+    assert path.exact is not None
+    return path.observed or path.exact
+
+
+def _columns(inputs: Inputs, data: Series, observe: tuple[str, ...] | None) -> Series:
+    if observe is None:
+        return data
+    for name in observe:
+        if name not in data.names:
+            place = inputs.job.document.place("fit.observe")
+            problem = f"{inputs.job['data']['file']} has no column for '{name}'"
+            raise InputError(Mistake(place, problem, f"it has: {', '.join(data.names)}", "fit.observe"))
+    columns = [data.names.index(name) for name in observe]
+    sigma = None if data.sigma is None else data.sigma[:, columns]
+    return Series(observe, data.times, data.values[:, columns], sigma)
+
+
+def _exact(inputs: Inputs, model: Model) -> Series:
+    exact = _simulated(inputs, model, 0).exact
+    assert exact is not None
+    return exact
+
+
+def _simulated(inputs: Inputs, model: Model, member: int) -> Path:
+    """The truth of a job, as its instrument sees it."""
+    job = inputs.job
+    truth, options = job["truth"], job["simulate"]
+    progress = ProgressLine(f"simulating {model.name}")
+    try:
+        path = simulate(
+            model,
+            start=truth["start"],
+            parameters=truth["parameters"],
+            times=inputs.times,
+            sensitivities=bool(options.get("sensitivities")),
+            observe=job["fit"].get("observe") if job.kind != "simulate" else _recorded(inputs),
+            noise=truth["noise"],
+            seed=job.seed,
+            member=member,
+            data=inputs.data,
+            tolerance=options.get("tolerance"),
+            method=truth["method"] or options.get("method"),
+            max_steps=options.get("max_steps"),
+            watch=progress,
+        )
+    finally:
+        progress.close()
+    if job.kind != "simulate" and not path.converged:
+        place = job.document.place("truth")
+        problem = f"the truth cannot be integrated: {path.outcome.value} ({path.cause})"
+        raise InputError(Mistake(place, problem, "change its start, parameters or times", "truth"))
+    return path
+
+
+def _recorded(inputs: Inputs) -> tuple[str, ...] | None:
+    """What the job observes, and with data everything that the data can be compared with."""
+    observe: tuple[str, ...] | None = inputs.job["simulate"]["observe"]
+    if inputs.data is None or observe is None:
+        return observe or (inputs.data.names if inputs.data else None)
+    return (*observe, *(name for name in inputs.data.names if name not in observe))
