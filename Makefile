@@ -1,6 +1,6 @@
 # hpcfit: the commands of a working copy. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test science papers lint bench clean
 MAKEFLAGS += --no-print-directory
 
 python := .venv/bin/python
@@ -29,18 +29,22 @@ ifneq ($(shell cat .venv/.ready 2>/dev/null),$(CURDIR))
 .PHONY: .venv/.ready
 endif
 
-demo: .venv/.ready  ## run jobs/demo.toml, compare its sensitivities with differences, draw it
+demo: .venv/.ready  ## fit Hénon–Heiles to noisy chaotic data (jobs/demo.toml), show and draw the result
 	@mkdir -p build
 	$(hpcfit) run jobs/demo.toml -o build/demo.h5 --overwrite
-	$(hpcfit) run jobs/demo.toml -o build/demo-differences.h5 --set simulate.method=extrapolation-differences --overwrite
 	$(hpcfit) show build/demo.h5
-	$(hpcfit) show build/demo.h5 build/demo-differences.h5
 	$(hpcfit) report build/demo.h5 -o build/demo.png
 	$(hpcfit) report build/demo.h5 -o build/demo.html
 	@echo "open build/demo.html in a browser, or look at build/demo.png"
 
 test: lint  ## lint, then run all tests (ARGS="-k spectrum" goes to pytest)
 	$(python) -m pytest $(ARGS)
+
+science: .venv/.ready  ## the statistics of thousands of fits
+	$(python) -m pytest -m science tests/science $(ARGS)
+
+papers: .venv/.ready  ## the 31 scenarios of the two PARFIT papers, beside what is printed
+	@$(python) -m jobs.papers
 
 bench: build/bench-venv/.ready  ## measure against heyoka, jitcode, casadi and scipy
 	@mkdir -p build/bench

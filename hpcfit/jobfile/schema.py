@@ -93,7 +93,9 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "nodes": Key(
             values.nodes, '"data", a whole number k for every k-th time, or a list of times', "data"
         ),
-        "derived": Key(_EXPRESSIONS, "expressions of initial state and parameters to estimate as well", {}),
+        "derived": Key(
+            _EXPRESSIONS, "expressions of initial state and parameters to estimate; absent: the invariant", {}
+        ),
         "tolerance": Key(
             values.between(1e-14, 1e-2), "scaled increment at which the iteration ends", TOLERANCE
         ),

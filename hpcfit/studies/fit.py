@@ -58,7 +58,7 @@ def fit(
     guess: where the free parameters begin; fixed: values of the others. nodes: "data", every k-th data time,
     or a list of times. start: where the nodes of a state begin, a number or an expression in t (default: at
     the data; a hidden state at zero). weights: by observed name, 0 = not considered. derived: expressions of
-    the initial state and the parameters. truth is only shown beside the estimates.
+    the initial state and the parameters (default: the model's invariant). truth is only shown beside them.
     """
     clock = time.perf_counter()
     several = [experiments] if isinstance(experiments, Experiment | Series) else list(experiments)
@@ -231,15 +231,15 @@ def _outcome(model: Model, posed: Posed, solved: Solved) -> tuple[Outcome, str]:
 
 
 def _derived_expressions(model: Model, derived: Mapping[str, str]) -> dict[str, Symbol]:
-    """The expressions by name, and the model's invariant."""
+    """The expressions by name; without any, the model's invariant."""
     taken = (*model.states, *model.parameters)
     for name in derived:
         if name in taken:
             problem = "has the name of an unknown"
             raise InputError(Mistake("", problem, "choose another name", f"fit.derived.{name}"))
     expressions = {name: expression_of(model, source) for name, source in derived.items()}
-    if model.invariant is not None and "invariant" not in expressions:
-        expressions["invariant"] = model.invariant
+    if not expressions and model.invariant is not None:
+        return {"invariant": model.invariant}
     return expressions
 
 
