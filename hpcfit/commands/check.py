@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hpcfit.commands.loading import load
+from hpcfit.commands.loading import load, placing
 from hpcfit.commands.verb import new_verb
-from hpcfit.jobfile.schema import RUNNABLE
+from hpcfit.commands.work import check_fit
 from hpcfit.records import InputError, Mistake
 
 
@@ -36,6 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _line(path: Path, overrides: list[str]) -> str:
     inputs = load(path, overrides)
     job = inputs.job
+    if job.fits:
+        placing(job, lambda: check_fit(inputs))
     times = (
         ""
         if inputs.times is None
@@ -43,5 +45,5 @@ def _line(path: Path, overrides: list[str]) -> str:
     )
     file = job["model"]["file"]
     not_run = f" ({file} was read, not run)" if file else ""
-    later = "" if job.kind in RUNNABLE else f"; this version cannot run kind '{job.kind}'"
+    later = f"; this version cannot run it ({job.not_runnable})" if job.not_runnable else ""
     return f"{path}: ok: {job.kind} {job.names.name}{times}{not_run}{later}"

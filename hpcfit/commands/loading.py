@@ -5,22 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hpcfit.files.tables import Table, read_table
 from hpcfit.jobfile.check import Job, check
 from hpcfit.jobfile.read import read_document
+from hpcfit.jobfile.values import split_remedy
 from hpcfit.models import pythonfile
 from hpcfit.models.define import Model
 from hpcfit.models.names import nearest
+from hpcfit.mpi.together import agreed
 from hpcfit.records import Array, InputError, Mistake, Noise, Series
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,21 +53,16 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Inputs:
     job, mistakes = check(document)
     if job is None:
         raise InputError(mistakes)
-    hashes = {}
+    hashes: dict[str, str] = {}
     times, data = None, None
-    try:
-        if "data" in document.values:
-            table = read_table(job.path(job["data"]["file"]))
-            hashes[job["data"]["file"]] = table.sha256
-            data = _series(job, table)
-            times = data.times
-        elif job["truth"].get("times"):
-            times = _times(job, hashes)
-        if job["model"]["file"]:
-            source = job.path(job["model"]["file"])
-            hashes[job["model"]["file"]] = hashlib.sha256(source.read_bytes()).hexdigest()
-    except InputError as error:
-        raise InputError([*mistakes, *(placed(job, each) for each in error.mistakes)]) from None
+    if "data" in document.values:
+        data = _series(job, _table(job, "data.file", job["data"]["file"], hashes))
+        times = data.times
+    elif job["truth"].get("times"):
+        times = _times(job, hashes)
+    if job["model"]["file"]:
+        source = job.path(job["model"]["file"])
+        hashes[job["model"]["file"]] = hashlib.sha256(source.read_bytes()).hexdigest()
     return Inputs(job, times, data, hashes)
 
 
@@ -74,16 +72,50 @@ def load_model(job: Job) -> Model:
         return job.model
     source = job.path(job["model"]["file"])
     log.info("running the model file %s", source)
-    model = pythonfile.load(source, job["model"]["name"])
+    model = _named_by(job, "model.file", lambda: pythonfile.load(source, job["model"]["name"]))
     declared = (job.names.states or model.states, job.names.parameters or model.parameters)
     if (model.states, model.parameters) != declared:
-        raise InputError(f"{source}: the names of '{model.name}' differ from those written in its decorator")
+        problem = f"the names of '{model.name}' differ from those written in its decorator"
+        raise InputError(_mistake(job, "model.file", problem, "write them there as texts", str(source)))
+    _, mistakes = check(job.document, model)
+    if mistakes:
+        raise InputError(mistakes)
     return model
 
 
-def placed(job: Job, mistake: Mistake) -> Mistake:
-    """A mistake found beyond the job file, with the line of its key as its place if it has none."""
-    return mistake if mistake.place else replace(mistake, place=job.document.place(mistake.key))
+def placing(job: Job, work: Callable[[], T]) -> T:
+    """Do some work; mistakes that only show then get the line of their key in the job as their place."""
+    try:
+        return work()
+    except InputError as error:
+        known = getattr(error, "agreed", False)
+        error = InputError([_placed(job, mistake) for mistake in error.mistakes])
+        raise (agreed(error) if known else error) from None
+
+
+def _placed(job: Job, mistake: Mistake) -> Mistake:
+    place, key = mistake.place, mistake.key
+    simulated = "data" not in job.document.values
+    if place == "experiment":
+        place, key = "", "truth.noise" if simulated else "data"
+    elif key in ("data", "data.time") and simulated:
+        key = "truth.times"
+    return replace(mistake, key=key, place=place or job.document.place(key))
+
+
+def _named_by(job: Job, key: str, read: Callable[[], T]) -> T:
+    """Read a file that the job names; what is wrong with it stands beside the key that names it."""
+    try:
+        return read()
+    except InputError as error:
+        problem, remedy = split_remedy(str(error))
+        raise InputError(_mistake(job, key, problem, remedy or "check the file")) from None
+
+
+def _table(job: Job, key: str, name: str, hashes: dict[str, str]) -> Table:
+    table = _named_by(job, key, lambda: read_table(job.path(name)))
+    hashes[name] = table.sha256
+    return table
 
 
 def _times(job: Job, hashes: dict[str, str]) -> Array:
@@ -91,8 +123,7 @@ def _times(job: Job, hashes: dict[str, str]) -> Array:
     if "list" in grid:
         return np.array(grid["list"])
     if "file" in grid:
-        table = read_table(job.path(grid["file"]))
-        hashes[grid["file"]] = table.sha256
+        table = _table(job, "truth.times", grid["file"], hashes)
         return _increasing(job, "truth.times", table, grid["column"])
     if "end" in grid:
         return np.linspace(grid["start"], grid["end"], grid["count"])
@@ -101,27 +132,34 @@ def _times(job: Job, hashes: dict[str, str]) -> Array:
 
 def _series(job: Job, table: Table) -> Series:
     """The columns of a data file that belong to the model's quantities."""
-    options = job["data"]
-    times = _increasing(job, "data.time", table, options["time"])
-    chosen: dict[str, str] = dict(options["columns"])
-    if not chosen:
-        known = job.names.quantities or ()
-        chosen = {name: name for name in table.columns if name in known}
-    if not chosen:
-        raise InputError(
-            _mistake(
-                job,
-                "data.columns",
-                f"no column of {table.path} is named like a state or observable",
-                'give columns = {state = "column"}',
-            )
-        )
-    for column in chosen.values():
-        _column(job, "data.columns", table, column)
-    values = np.stack([table.columns[column] for column in chosen.values()], axis=1)
+    times = _increasing(job, "data.time", table, job["data"]["time"])
+    chosen = _columns(job, table)
+    names = tuple(chosen)
+    values = np.stack([_column(job, "data.columns", table, column) for column in chosen.values()], axis=1)
     if not np.isfinite(values).any():
-        raise InputError(_mistake(job, "data.file", f"{table.path} holds no value", "fill the columns"))
-    return Series(tuple(chosen), times, values, _sigma(job, table, tuple(chosen), values))
+        problem = f"{table.path} holds no value of {', '.join(names[:8])}"
+        raise InputError(_mistake(job, "data.file", problem, "fill the columns"))
+    if np.isinf(values).any():
+        k, j = np.argwhere(np.isinf(values))[0]
+        problem = f"{table.path}: row {k + 1}: {names[j]} is infinite"
+        raise InputError(_mistake(job, "data.file", problem, "leave missing values empty"))
+    return Series(names, times, values, _sigma(job, table, names, values))
+
+
+def _columns(job: Job, table: Table) -> dict[str, str]:
+    """The column of each quantity: given, or of the same name; a fit takes those that it observes."""
+    known = job.names.quantities or ()
+    chosen = dict(job["data"]["columns"]) or {name: name for name in table.columns if name in known}
+    if not chosen:
+        problem = f"no column of {table.path} is named like a state or observable"
+        raise InputError(_mistake(job, "data.columns", problem, 'give columns = {state = "column"}'))
+    wanted = job["fit"].get("observe") or tuple(chosen)
+    for name in wanted:
+        if name not in chosen:
+            problem = f"{table.path} has no column '{name}'"
+            remedy = f'give data.columns = {{{name} = "column"}}, or observe: {", ".join(chosen)}'
+            raise InputError(_mistake(job, "fit.observe", problem, remedy))
+    return {name: chosen[name] for name in wanted}
 
 
 def _sigma(job: Job, table: Table, names: tuple[str, ...], values: Array) -> Array | None:
@@ -129,9 +167,21 @@ def _sigma(job: Job, table: Table, names: tuple[str, ...], values: Array) -> Arr
     given = job["data"]["sigma"]
     if given is None:
         return None
-    sizes = [given.get(name, np.nan) if isinstance(given, Mapping) else given for name in names]
-    columns = [_column(job, "data.sigma", table, size) if isinstance(size, str) else size for size in sizes]
-    return np.stack([np.broadcast_to(column, len(values)) for column in columns], axis=1)
+    by_name = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    lacking = [name for name in names if name not in by_name]
+    if lacking and job.fits:
+        problem = f"no standard deviation for {', '.join(lacking[:8])}"
+        raise InputError(_mistake(job, "data.sigma", problem, "give one to each quantity", given))
+    sigma = np.full(values.shape, np.nan)
+    for j, name in enumerate(names):
+        size = by_name.get(name, np.nan)
+        sigma[:, j] = _column(job, "data.sigma", table, size) if isinstance(size, str) else size
+        wrong = np.isfinite(values[:, j]) & ~(sigma[:, j] > 0.0)
+        if isinstance(size, str) and wrong.any():
+            k = int(np.argmax(wrong))
+            problem = f"{table.path}: row {k + 1}: the standard deviation of {name} is {sigma[k, j]:g}"
+            raise InputError(_mistake(job, "data.sigma", problem, "it must be positive", size))
+    return sigma
 
 
 def _increasing(job: Job, key: str, table: Table, column: str) -> Array:
@@ -158,5 +208,5 @@ def _column(job: Job, key: str, table: Table, column: str) -> Array:
     return table.columns[column]
 
 
-def _mistake(job: Job, key: str, problem: str, remedy: str) -> Mistake:
-    return Mistake(job.document.place(key), problem, remedy, key)
+def _mistake(job: Job, key: str, problem: str, remedy: str, value: object = None) -> Mistake:
+    return Mistake(job.document.place(key), problem, remedy, key, value)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import logging
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from hpcfit.cluster.machine import describe
-from hpcfit.commands.loading import Inputs, load, placed
+from hpcfit.commands.loading import Inputs, load, placing
 from hpcfit.commands.verb import new_verb
 from hpcfit.commands.work import WORK, Record
 from hpcfit.files.results import Saved, is_result, save
 from hpcfit.files.results import load as load_result
 from hpcfit.jobfile.schema import RUNNABLE
 from hpcfit.kernels.compiler import find_compiler, version
-from hpcfit.mpi.together import agreed, everywhere, on_root
+from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import EnsembleResult, InputError, Mistake, Outcome
 
 log = logging.getLogger(__name__)
@@ -56,7 +55,7 @@ def run(comm: Any, arguments: argparse.Namespace) -> int:
             log.info("%s is complete; nothing to do (--overwrite runs the job again)", target)
         return on_root(comm, lambda: _status(load_result(target).record))
     started, clock = datetime.now(UTC), time.perf_counter()
-    record = _placed(inputs, lambda: WORK[inputs.job.kind](comm, inputs, arguments.member))
+    record = placing(inputs.job, lambda: WORK[inputs.job.kind](comm, inputs, arguments.member))
     seconds = time.perf_counter() - clock
 
     def keep() -> None:
@@ -72,20 +71,15 @@ def _inputs(arguments: argparse.Namespace) -> Inputs:
     if arguments.member < 0:
         raise InputError(Mistake("--member", f"{arguments.member} is negative", "members count from 0"))
     inputs = load(arguments.job, arguments.set)
-    if inputs.job.kind not in RUNNABLE:
-        place, known = inputs.job.document.place("kind"), f"it runs: {', '.join(RUNNABLE)}"
-        raise InputError(Mistake(place, "this version cannot run it", known, "kind", inputs.job.kind))
+    job = inputs.job
+    if key := job.not_runnable:
+        place, known = job.document.place(key), f"it runs: {', '.join(RUNNABLE)}"
+        asked = job.kind if key == "kind" else job["ensemble"]["of"]
+        raise InputError(Mistake(place, "this version cannot run it", known, key, asked))
+    if job.kind == "ensemble" and arguments.member:
+        problem = f"{arguments.member} given, but an ensemble runs all of its members"
+        raise InputError(Mistake("--member", problem, 'leave it out, or use kind = "fit"'))
     return inputs
-
-
-def _placed(inputs: Inputs, work: Callable[[], Record]) -> Record:
-    """Mistakes that only show when the work begins, with the job file as their place."""
-    try:
-        return work()
-    except InputError as error:
-        known = getattr(error, "agreed", False)
-        error = InputError([placed(inputs.job, mistake) for mistake in error.mistakes])
-        raise (agreed(error) if known else error) from None
 
 
 def _provenance(

@@ -6,13 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from hpcfit.commands.loading import Inputs, load_model
 from hpcfit.commands.progress import IterationLine, ProgressLine
+from hpcfit.jobfile.check import Job
+from hpcfit.jobfile.names import ModelNames
 from hpcfit.models.define import Model
+from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import EnsembleResult, FitResult, InputError, Mistake, Path, Series
 from hpcfit.studies.ensemble import fit_ensemble
-from hpcfit.studies.fit import fit
+from hpcfit.studies.fit import check_fit_data, fit
 from hpcfit.studies.simulate import simulate
 
 Record = Path | FitResult | EnsembleResult
@@ -45,17 +50,6 @@ def run_fit(comm: Any, inputs: Inputs, member: int) -> FitResult:
 
 def run_ensemble(comm: Any, inputs: Inputs, member: int) -> EnsembleResult:
     job = inputs.job
-    noise = job["truth"].get("noise")
-    if noise is None or inputs.data is not None:
-        place = job.document.place("truth.noise")
-        problem = "the members of an ensemble differ by their noise"
-        raise InputError(
-            Mistake(place, problem, "simulate the data: give truth.times and truth.noise", "truth.noise")
-        )
-    if member:
-        raise InputError(
-            Mistake("--member", "an ensemble runs all of its members", 'use it with kind = "fit"')
-        )
     model = everywhere(comm, lambda: load_model(job))
     exact = on_root(comm, lambda: _exact(inputs, model))
     progress = ProgressLine(f"fitting {model.name}") if comm.rank == 0 else None
@@ -63,7 +57,7 @@ def run_ensemble(comm: Any, inputs: Inputs, member: int) -> EnsembleResult:
         return fit_ensemble(
             model,
             exact,
-            noise,
+            job["truth"]["noise"],
             seed=job.seed,
             members=range(1, job["ensemble"]["members"] + 1),
             **_fit_arguments(inputs),
@@ -82,16 +76,48 @@ WORK: Mapping[str, Callable[[Any, Inputs, int], Record]] = {
 }
 
 
-def _fit_arguments(inputs: Inputs) -> dict[str, Any]:
-    """What fits and ensembles of fits have in common."""
-    job, options = inputs.job, inputs.job["fit"]
-    truth = job["truth"]
+def check_fit(inputs: Inputs) -> None:
+    """Find what is wrong with a fit, as far as that is possible without integrating and without user code."""
+    job = inputs.job
+    model = job.model or _by_names_only(job.names)
+    if model is None or inputs.times is None:
+        return
+    names = job["fit"]["observe"] or model.states
+    unknown = Series(names, inputs.times, np.ones((len(inputs.times), len(names))))
+    check_fit_data(model, inputs.data or unknown, **_problem(job))
+
+
+def _by_names_only(names: ModelNames) -> Model | None:
+    """A stand-in for a model whose file has not been run."""
+    if names.states is None or names.parameters is None or names.quantities is None:
+        return None
+    return model_from_strings(
+        names.name,
+        states=names.states,
+        parameters=names.parameters,
+        equations=dict.fromkeys(names.states, "0"),
+        observables={name: "0" for name in names.quantities if name not in names.states},
+    )
+
+
+def _problem(job: Job) -> dict[str, Any]:
+    """What is fitted, and from where."""
+    options = job["fit"]
     return {
         "guess": job["guess"],
         "fixed": options["fixed"],
         "nodes": options["nodes"],
         "start": job["nodes"],
         "weights": options["weights"],
+    }
+
+
+def _fit_arguments(inputs: Inputs) -> dict[str, Any]:
+    """What fits and ensembles of fits have in common."""
+    job, options = inputs.job, inputs.job["fit"]
+    truth = job["truth"]
+    return {
+        **_problem(job),
         "tolerance": options["tolerance"],
         "max_iterations": options["max_iterations"],
         "level": options["level"],
@@ -103,25 +129,11 @@ def _fit_arguments(inputs: Inputs) -> dict[str, Any]:
 
 def _data(inputs: Inputs, model: Model, member: int) -> Series:
     """What the fit sees: the recording, or the truth with its noise."""
-    observe = inputs.job["fit"]["observe"]
     if inputs.data is not None:
-        return _columns(inputs, inputs.data, observe)
+        return inputs.data
     path = _simulated(inputs, model, member)
     assert path.exact is not None
     return path.observed or path.exact
-
-
-def _columns(inputs: Inputs, data: Series, observe: tuple[str, ...] | None) -> Series:
-    if observe is None:
-        return data
-    for name in observe:
-        if name not in data.names:
-            place = inputs.job.document.place("fit.observe")
-            problem = f"{inputs.job['data']['file']} has no column for '{name}'"
-            raise InputError(Mistake(place, problem, f"it has: {', '.join(data.names)}", "fit.observe"))
-    columns = [data.names.index(name) for name in observe]
-    sigma = None if data.sigma is None else data.sigma[:, columns]
-    return Series(observe, data.times, data.values[:, columns], sigma)
 
 
 def _exact(inputs: Inputs, model: Model) -> Series:

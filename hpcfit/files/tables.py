@@ -78,6 +78,9 @@ def _bytes(path: Path) -> bytes:
 
 
 def _check_header(path: Path, header: list[str]) -> None:
+    if len(header) == 1 and (other := next((sign for sign in (";", "\t") if sign in header[0]), "")):
+        shown = "tabs" if other == "\t" else f"'{other}'"
+        raise InputError(f"{path}: the columns are separated by {shown}; export it with commas")
     for j, name in enumerate(header):
         if not name:
             raise InputError(f"{path}: column {j + 1} has no name; the first line must name the columns")

@@ -9,8 +9,9 @@ from typing import Any
 
 from hpcfit.flow.propagate import DEFAULT_METHOD, METHODS
 from hpcfit.jobfile.fits import check_fit
+from hpcfit.jobfile.names import ModelNames
 from hpcfit.jobfile.read import Document
-from hpcfit.jobfile.schema import ALLOWED_TABLES, KINDS, REQUIRED_TABLES, SCHEMA, Key
+from hpcfit.jobfile.schema import ALLOWED_TABLES, KINDS, REQUIRED_TABLES, RUNNABLE, SCHEMA, Key
 from hpcfit.jobfile.values import split_remedy
 from hpcfit.models import catalogue
 from hpcfit.models.define import Model
@@ -20,16 +21,6 @@ from hpcfit.models.strings import model_from_strings
 from hpcfit.records import InputError, Mistake, Noise
 
 Tables = Mapping[str, Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class ModelNames:
-    """The names a job may use; None where only running the user's Python file would tell."""
-
-    name: str
-    states: tuple[str, ...] | None
-    parameters: tuple[str, ...] | None
-    quantities: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -45,6 +36,18 @@ class Job:
 
     def __getitem__(self, table: str) -> Mapping[str, Any]:
         return self.tables.get(table, {})
+
+    @property
+    def not_runnable(self) -> str:
+        """The key that asks for what can only be checked as yet; '' if there is none."""
+        if self.kind not in RUNNABLE:
+            return "kind"
+        return "ensemble.of" if self["ensemble"].get("of", "fit") not in RUNNABLE else ""
+
+    @property
+    def fits(self) -> bool:
+        """True if the job fits, once or for many members."""
+        return "fit" in (self.kind, self["ensemble"].get("of"))
 
     def path(self, name: str) -> Path:
         """A path as the job means it: relative to the job file."""
@@ -120,17 +123,23 @@ class Checker:
         return kind, tables
 
 
-def check(document: Document) -> tuple[Job | None, list[Mistake]]:
-    """The job that a document means, or all of its mistakes; no user code is run."""
+def check(document: Document, model: Model | None = None) -> tuple[Job | None, list[Mistake]]:
+    """The job that a document means, or all of its mistakes; no user code is run.
+
+    Give the model if it is known already: a Python file tells all its names only when it has been run.
+    """
     checker = Checker(document)
     kind, tables = checker.read_tables()
-    model, names = _model(checker, tables.get("model", {}), document.path.parent)
+    names = None if model is None else ModelNames.of(model)
+    if model is None:
+        model, names = _model(checker, tables.get("model", {}), document.path.parent)
     if names:
         _check_names(checker, tables, names)
     if kind == "simulate" and "truth" in document.values:
         _check_one_time_grid(checker, document.values)
     if names and "fit" in (kind, tables.get("ensemble", {}).get("of")):
-        check_fit(checker.wrong, document.values, tables, names.states, names.parameters, model)
+        check_fit(checker.wrong, document.values, tables, names, model)
+    _check_opaque(checker, tables, model)
     _check_map_times(checker, tables, model)
     _check_tolerance(checker, tables.get("simulate", {}))
     if checker.mistakes or names is None:
@@ -157,7 +166,7 @@ def _model(
         for way in ("states", "parameters", "observables", "invariant", "units"):
             if "equations" not in ways and table.get(way):
                 checker.wrong(f"model.{way}", "belongs to an inline model", "remove it, or give equations")
-        return model, ModelNames(model.name, model.states, model.parameters, model.quantities)
+        return model, ModelNames.of(model)
     except InputError as error:
         key = "model.file" if "file" in ways else "model.equations" if "equations" in ways else "model.name"
         problem, remedy = split_remedy(str(error))
@@ -197,7 +206,8 @@ def _check_names(checker: Checker, tables: Tables, names: ModelNames) -> None:
         _check_values(
             checker, "truth.parameters", truth.get("parameters") or {}, names.parameters, "parameter"
         )
-    observed = tables.get("simulate", {}).get("observe") or names.states
+    options = tables.get("simulate" if tables[""]["kind"] == "simulate" else "fit", {})
+    observed = options.get("observe") or names.states
     noise = truth.get("noise")
     if isinstance(noise, Noise):
         for size in ("sd", "fraction", "proportional"):
@@ -218,8 +228,10 @@ def _check_known(
     checker: Checker, key: str, given: Iterable[str], known: tuple[str, ...] | None, what: str
 ) -> None:
     for name in given:
-        if known is not None and name not in known and not checker.is_wrong(key):
-            checker.wrong(key, f"there is no {what} '{name}'", nearest(name, known))
+        full = f"{key}.{name}" if isinstance(given, Mapping) else key
+        if known is not None and name not in known and not checker.is_wrong(full):
+            value = given[name] if isinstance(given, Mapping) else None
+            checker.wrong(full, f"there is no {what} '{name}'", nearest(name, known), value)
 
 
 def _check_values(
@@ -240,6 +252,15 @@ def _check_tolerance(checker: Checker, options: Mapping[str, Any]) -> None:
         checker.wrong(
             "simulate.tolerance", f"method {method} takes {smallest:g} at least", "leave it out", tolerance
         )
+
+
+def _check_opaque(checker: Checker, tables: Tables, model: Model | None) -> None:
+    """Only models with expressions are compiled."""
+    for key in ("truth.method", "simulate.method", "fit.method"):
+        table, name = key.split(".")
+        method = tables.get(table, {}).get(name)
+        if model is not None and model.opaque and str(method).startswith("taylor"):
+            checker.wrong(key, "an opaque model cannot be compiled", 'use "extrapolation"', method)
 
 
 def _check_one_time_grid(checker: Checker, given: Mapping[str, Any]) -> None:

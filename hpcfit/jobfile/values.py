@@ -77,9 +77,13 @@ def number_or_expression(value: Any) -> float | str:
 
 def nodes(value: Any) -> str | int | list[float]:
     """The word data, every k-th data time, or a list of times."""
-    if isinstance(value, str):
-        return str(choice("data")(value))
+    if value == "data":
+        return "data"
     if isinstance(value, list):
+        if len(value) < 2:
+            raise InputError(
+                "has fewer than two times; give the first and the last time of the data, and more"
+            )
         return list(times(value)["list"])
     return int(whole(1, 10**9)(value))
 

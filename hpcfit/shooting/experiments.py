@@ -61,25 +61,27 @@ def checked(series: Series) -> Series:
     """The series, if it can be fitted to."""
     times, values, sigma = series.times, series.values, series.sigma
     if not np.isfinite(times).all():
-        raise InputError(
-            f"experiment: time {int(np.argmin(np.isfinite(times)))} is not finite; remove its row"
-        )
+        raise _mistake(f"time {int(np.argmin(np.isfinite(times)))} is not finite", "remove its row")
     falls = np.flatnonzero(np.diff(times) <= 0.0)
     if len(falls):
         k = int(falls[0])
-        raise InputError(
-            f"experiment: times must increase: {times[k + 1]:.15g} comes after {times[k]:.15g}; sort the rows"
+        raise _mistake(
+            f"times must increase: {times[k + 1]:.15g} comes after {times[k]:.15g}", "sort the rows"
         )
     there = np.isfinite(values)
     if not there.any():
-        raise InputError("experiment: all values are missing; give at least some")
+        raise _mistake("all values are missing", "give at least some")
     if np.isinf(values).any():
-        raise InputError("experiment: a value is infinite; give NaN where a value is missing")
+        raise _mistake("a value is infinite", "give NaN where a value is missing")
     if sigma is not None and not (sigma[there] > 0.0).all():
-        worst = float(np.nanmin(np.where(there, sigma, np.inf)))
-        name = series.names[int(np.argwhere(there & ~(sigma > 0.0))[0][1])]
-        raise InputError(f"experiment: sigma of {name} is {worst:g}; standard deviations must be positive")
+        k, column = np.argwhere(there & ~(sigma > 0.0))[0]
+        problem = f"sigma of {series.names[column]} is {sigma[k, column]:g} at t = {times[k]:.15g}"
+        raise _mistake(problem, "standard deviations must be positive")
     return series
+
+
+def _mistake(problem: str, remedy: str) -> InputError:
+    return InputError(Mistake("experiment", problem, remedy))
 
 
 def check_names(model: Model, series: Series) -> None:

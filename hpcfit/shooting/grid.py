@@ -30,7 +30,7 @@ def node_times(times: Array, nodes: NodeChoice) -> Array:
         chosen = np.asarray(nodes, dtype=float)
         _check_cover(chosen, times)
     if len(chosen) < 2:
-        raise _mistake("fewer than two nodes", "a fit needs data at two times at least")
+        raise _mistake("gives fewer than two nodes", "a fit needs data at two times at least")
     return chosen
 
 
@@ -42,7 +42,7 @@ def _check_cover(nodes: Array, times: Array) -> None:
     if not len(nodes) or nodes[0] > times[0] or nodes[-1] < times[-1]:
         span = f"{nodes[0]:g} to {nodes[-1]:g}" if len(nodes) else "nothing"
         problem = f"the nodes cover {span}, but the data go from {times[0]:g} to {times[-1]:g}"
-        raise _mistake(problem, "add nodes at the ends")
+        raise _mistake(problem, "add nodes at the ends", [float(node) for node in nodes])
 
 
 def _mistake(problem: str, remedy: str, value: object = None) -> InputError:

@@ -64,6 +64,8 @@ def pose(
         node_times(series.times, each)
         for series, each in zip(experiments, _each(nodes, experiments), strict=True)
     ]
+    if model.kind == "map":
+        _check_whole(experiments, chosen)
     grid = make_grid([series.times for series in experiments], chosen)
     data, table = _tables(grid, experiments, per_member, names, weights or {})
     problem = Problem(model, grid, Readings(model, names), data, table, free, held, tolerance, method)
@@ -93,7 +95,8 @@ def _parameters(
         for name, value in given.items():
             if name not in model.parameters:
                 problem = f"{model.name} has no parameter '{name}'"
-                raise InputError(Mistake("", problem, nearest(name, model.parameters), what))
+                remedy = nearest(name, model.parameters)
+                raise InputError(Mistake("", problem, remedy, f"{what}.{name}", value))
             if not np.isfinite(value):
                 raise InputError(
                     Mistake("", "is not finite", "give a finite number", f"{what}.{name}", value)
@@ -106,10 +109,19 @@ def _parameters(
     return free, np.array([float(fixed.get(name, 0.0)) for name in model.parameters])
 
 
+def _check_whole(experiments: Sequence[Series], nodes: Sequence[Array]) -> None:
+    for key, grids in (("data.time", [series.times for series in experiments]), ("fit.nodes", nodes)):
+        for times in grids:
+            if (broken := times != np.round(times)).any():
+                problem = f"a map has whole numbers as times, not {times[int(np.argmax(broken))]:.15g}"
+                raise InputError(Mistake("", problem, "number the iterations 0, 1, 2, ...", key))
+
+
 def _check_weights(names: Sequence[str], weights: Mapping[str, float]) -> None:
     for name, weight in weights.items():
         if name not in names:
-            raise InputError(Mistake("", f"'{name}' is not observed", nearest(name, names), "fit.weights"))
+            problem = f"'{name}' is not observed"
+            raise InputError(Mistake("", problem, nearest(name, names), f"fit.weights.{name}", weight))
         if not (np.isfinite(weight) and weight >= 0.0):
             raise InputError(
                 Mistake("", "must not be negative", "give 0 or 1", f"fit.weights.{name}", weight)
@@ -120,8 +132,8 @@ def _check_count(problem: Problem, model: Model, n_experiments: int) -> None:
     unknowns = len(model.states) * n_experiments + len(problem.free)
     fewest = int(problem.observed().min())
     if fewest < unknowns:
-        lacking = f"{fewest} values for {unknowns} unknowns (initial states and parameters)"
-        raise InputError(Mistake("", lacking, "give more data, or fix parameters", "data"))
+        lacking = f"{fewest} values with weight for {unknowns} unknowns (initial states and parameters)"
+        raise InputError(Mistake("", lacking, "give more data, or fix parameters in fit.fixed", "data"))
 
 
 def _tables(
@@ -156,7 +168,8 @@ def _start_nodes(
     for name in start:
         if name not in model.states:
             problem = f"{model.name} has no state '{name}'"
-            raise InputError(Mistake("", problem, nearest(name, model.states), "nodes"))
+            remedy = nearest(name, model.states)
+            raise InputError(Mistake("", problem, remedy, f"nodes.{name}", start[name]))
     nodes = np.zeros((len(values[0]), len(grid.times), len(model.states)))
     precision = np.full(len(model.states), np.inf)
     for e, series in enumerate(experiments):

@@ -13,11 +13,11 @@ from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
 from hpcfit.leastsq.strategy import Options
 from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
-from hpcfit.mpi.together import everywhere, share
+from hpcfit.mpi.together import everywhere, on_root, share
 from hpcfit.records import Array, EnsembleResult, Noise, Outcome, Series
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.shooting.pose import Posed, pose
-from hpcfit.studies.fit import chosen_options, solve_posed, unknown_names, unknown_values
+from hpcfit.studies.fit import check_start, chosen_options, solve_posed, unknown_names, unknown_values
 
 BATCH = 256  # members side by side
 
@@ -53,8 +53,9 @@ def fit_ensemble(
     mine = share(comm, len(members))
     own = np.array([members[k] for k in mine], dtype=np.int64)
 
-    def posed(batch: Sequence[int]) -> Posed:
+    def posed(batch: Sequence[int], noisy: bool = True) -> Posed:
         values, sigma = _noisy(model, exact, noise, seed, batch)
+        values = values if noisy else exact.values[None]
         series = Series(exact.names, exact.times, values[0], sigma)
         return pose(
             model,
@@ -80,7 +81,8 @@ def fit_ensemble(
     options = chosen_options(
         tolerance=tolerance, max_iterations=max_iterations, level=level, phases=phases, solver=None
     )
-    one = everywhere(comm, lambda: posed(members[:1]))
+    one = everywhere(comm, lambda: posed(members[:1], noisy=False))
+    on_root(comm, lambda: check_start(one))  # and compiles, for all ranks
     rows = [row for part in comm.allgather(everywhere(comm, fit_own)) for row in part]
     names = unknown_names(model, one)
     estimates, errors, objective, freedom, iterations, linearisations, outcomes = zip(*rows, strict=True)

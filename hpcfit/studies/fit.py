@@ -23,7 +23,7 @@ from hpcfit.models.graph import Symbol
 from hpcfit.models.names import nearest
 from hpcfit.models.strings import expression_of
 from hpcfit.mpi.serial import SERIAL
-from hpcfit.mpi.together import on_root
+from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import Array, Estimates, FitResult, InputError, Mistake, Outcome, Pieces, Series
 from hpcfit.shooting.experiments import Experiment
 from hpcfit.shooting.grid import NodeChoice
@@ -63,20 +63,25 @@ def fit(
     clock = time.perf_counter()
     several = [experiments] if isinstance(experiments, Experiment | Series) else list(experiments)
     series = [each.series if isinstance(each, Experiment) else each for each in several]
-    posed = pose(
-        model,
-        series,
-        guess=guess,
-        fixed=fixed,
-        nodes=nodes,
-        start=start,
-        weights=weights,
-        method=method,
-    )
-    options = chosen_options(
-        tolerance=tolerance, max_iterations=max_iterations, level=level, phases=phases, solver=solver
-    )
-    on_root(comm, lambda: _check_start(model, posed))  # and compiles, for all ranks
+
+    def begin() -> tuple[Posed, Options, dict[str, Symbol]]:
+        posed = pose(
+            model,
+            series,
+            guess=guess,
+            fixed=fixed,
+            nodes=nodes,
+            start=start,
+            weights=weights,
+            method=method,
+        )
+        options = chosen_options(
+            tolerance=tolerance, max_iterations=max_iterations, level=level, phases=phases, solver=solver
+        )
+        return posed, options, _derived_expressions(model, derived or {})
+
+    posed, options, expressions = everywhere(comm, begin)
+    on_root(comm, lambda: check_start(posed))  # and compiles, for all ranks
     solved = solve_posed(comm, posed, options, watch)
     return _result(
         model,
@@ -86,7 +91,7 @@ def fit(
         weights=weights or {},
         guess=guess,
         fixed=fixed or {},
-        derived=derived or {},
+        expressions=expressions,
         truth=truth or {},
         solver=solver or "dense",
         seconds=time.perf_counter() - clock,
@@ -154,7 +159,12 @@ def unknown_values(posed: Posed, solved: Solved) -> tuple[Array, Array]:
     return values, factors * np.sqrt(beta2)[:, None, None]
 
 
-def _check_start(model: Model, posed: Posed) -> None:
+def check_fit_data(model: Model, series: Series, **asked: Any) -> None:
+    """Raise what is wrong with a fit and can be found before anything is integrated; `asked` as in `pose`."""
+    pose(model, [series], **asked)
+
+
+def check_start(posed: Posed) -> None:
     """A guess that cannot be integrated from the first nodes is a mistake of the input."""
     where = posed.problem.failures(posed.start)
     if where:
@@ -171,7 +181,7 @@ def _result(
     weights: Mapping[str, float],
     guess: Mapping[str, float],
     fixed: Mapping[str, float],
-    derived: Mapping[str, str],
+    expressions: Mapping[str, Symbol],
     truth: Mapping[str, float],
     solver: str,
     seconds: float,
@@ -183,7 +193,6 @@ def _result(
     outcome, cause = _outcome(model, posed, solved)
     beta2 = common_factor(solved.spread.objective, solved.degrees_of_freedom)
     node_factors = solved.spread.nodes[0] * np.sqrt(beta2[0])
-    expressions = _derived_expressions(model, derived)
     return FitResult(
         model=model.name,
         state_names=model.states,
@@ -237,7 +246,15 @@ def _derived_expressions(model: Model, derived: Mapping[str, str]) -> dict[str, 
         if name in taken:
             problem = "has the name of an unknown"
             raise InputError(Mistake("", problem, "choose another name", f"fit.derived.{name}"))
-    expressions = {name: expression_of(model, source) for name, source in derived.items()}
+    expressions = {}
+    for name, source in derived.items():
+        try:
+            expressions[name] = expression_of(model, source)
+        except InputError as error:
+            problem, _, remedy = str(error).partition("; ")
+            raise InputError(
+                Mistake("", problem, remedy or "remove it", f"fit.derived.{name}", source)
+            ) from None
     if not expressions and model.invariant is not None:
         return {"invariant": model.invariant}
     return expressions

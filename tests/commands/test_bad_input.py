@@ -67,8 +67,8 @@ JOBS: dict[str, tuple[str, list[str]]] = {
     "negative seed": (lorenz("seed = 7", "seed = -1"), ["seed = -1", "between 0 and"]),
     "seed not whole": (lorenz("seed = 7", "seed = 1.5"), ["seed = 1.5", "whole number"]),
     "kind that cannot run": (
-        'kind = "fit"\n[model]\nname = "lorenz"\n[guess]\nr = 1.0\n',
-        ['kind = "fit"', "cannot run", "simulate"],
+        lorenz('"simulate"', '"lyapunov"').split("[simulate]")[0] + "[lyapunov]\nduration = 10.0\n",
+        ["job.toml:2", 'kind = "lyapunov"', "cannot run", "simulate"],
     ),
     # the model
     "unknown model": (lorenz('"lorenz"', '"lorentz"'), ["job.toml:5", "lorentz", "did you mean 'lorenz'"]),
