@@ -43,7 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
             title=f"{saved.record.model}: {saved.kind}",
             target=part,
             suffix=target.suffix,
-            points=saved.record.kind == "map",
         )
     log.info("%s -> %s", arguments.result, target)
     return 0

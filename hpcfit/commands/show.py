@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     first = saved[0]
     if len(saved) == 2:
         names = (str(arguments.results[0]), str(arguments.results[1]))
-        print(tables.compare(first.record, saved[1].record, names))
+        print(tables.compare(first.record, saved[1].record, names, unicode=_can_print_unicode()))
     elif arguments.json:
         print(json.dumps(tables.as_json(first.record, first.provenance), indent=2, allow_nan=False))
     elif arguments.csv:

@@ -53,9 +53,15 @@ def reading(path: Path) -> Iterator[Any]:
             raise InputError(f"{path}: format version {version} is newer than this hpcfit; upgrade hpcfit")
         try:
             yield file
+        except InputError:
+            raise
         except KeyError as error:
             raise InputError(
                 f"{path}: damaged result, a part is missing ({error}); run the job again"
+            ) from None
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{path}: damaged result, a part is not readable ({error}); run the job again"
             ) from None
 
 
@@ -71,10 +77,12 @@ def put(
 ) -> None:
     """A dataset with what a reader wants to know: axes, names of the columns, units."""
     array = np.asarray(values)
-    large = array.size > 1024
-    dataset = group.create_dataset(
-        name, data=array, **({"compression": "gzip", "shuffle": True} if large else {})
-    )
+    if array.dtype.kind == "U":
+        array = np.char.encode(array, "utf-8") if array.size else array.astype("S1")
+    filters: dict[str, Any] = {"fletcher32": True} if array.size else {}  # a changed byte is found
+    if array.size > 1024:
+        filters |= {"compression": "gzip", "shuffle": True}
+    dataset = group.create_dataset(name, data=array, **filters)
     for axis, label in enumerate(dims):
         dataset.dims[axis].label = label
     if names:
@@ -87,6 +95,17 @@ def put(
 
 def names_of(dataset: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in dataset.attrs.get("names", ()))
+
+
+def texts(dataset: Any) -> list[str]:
+    """The entries of an array of strings."""
+    return [str(text) for text in dataset.asstr()[()]]
+
+
+def columns(names: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
+    """What `put` tells of columns with these names; x@2 is the x of the second experiment."""
+    own = [units.get(name, units.get(name.partition("@")[0], "1")) for name in names]
+    return {"names": names, "units": own}
 
 
 def put_attributes(group: Any, values: Mapping[str, Any]) -> None:

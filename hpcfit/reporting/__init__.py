@@ -1,1 +1,1 @@
-"""Records to tables, figures and pages; matplotlib is loaded by `figures` and `page` only."""
+"""Records to tables, figures and pages; one folder a kind of record; matplotlib is loaded by `page` only."""

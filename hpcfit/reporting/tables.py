@@ -1,112 +1,57 @@
-"""A path as JSON, as CSV, as a page of text; two paths compared."""
+"""A result as JSON, as CSV, as a page of text; two results compared."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
+from hpcfit.records import EnsembleResult, FitResult, InputError, Path
+from hpcfit.reporting.ensembles import tables as ensemble_tables
+from hpcfit.reporting.fits import tables as fit_tables
+from hpcfit.reporting.paths import tables as path_tables
 
-from hpcfit.records import Array, Path
-from hpcfit.reporting import summary
-from hpcfit.reporting.comparison import compare
-from hpcfit.reporting.terminal import as_text
-
-__all__ = ["as_csv", "as_json", "as_text", "compare"]
+Record = Path | FitResult | EnsembleResult
+_TABLES: dict[type, Any] = {Path: path_tables, FitResult: fit_tables, EnsembleResult: ensemble_tables}
+_WORDS = {Path: "a simulation", FitResult: "a fit", EnsembleResult: "an ensemble"}
 
 
-def as_json(path: Path, provenance: Mapping[str, object]) -> dict[str, object]:
-    """The numbers of a path as strict JSON: what is not finite is null."""
-    rows = summary.reached(path)
-    times = path.times
-    page: dict[str, object] = {
-        "kind": "simulate",
-        "model": path.model,
-        "outcome": path.outcome.value,
-        "cause": path.cause,
-        "converged": path.converged,
-        "steps": path.steps,
-        "seed": path.seed,
-        "start": _named(path.state_names, path.start),
-        "parameters": _named(path.parameter_names, path.parameters),
-        "times": {
-            "first": times[0] if len(times) else None,
-            "last": times[-1] if len(times) else None,
-            "count": len(times),
-            "last_finite": times[rows - 1] if rows else None,
-        },
-        "final_state": _named(path.state_names, path.states[-1] if len(times) else ()),
-    }
-    page |= _optional(path)
-    page["provenance"] = provenance
-    strict = _strict(page)
-    assert isinstance(strict, dict)
-    return strict
-
-
-def _optional(path: Path) -> dict[str, object]:
-    """The parts that only some paths have."""
-    page: dict[str, object] = {}
-    drift = summary.drift(path)
-    if drift is not None:
-        page["invariant"] = {"first": drift[0], "drift": drift[1]}
-    if path.observed is not None:
-        page["observed"] = {
-            noise.name: {"sigma_mean": noise.sigma_mean, "rms_noise": noise.rms_noise}
-            for noise in summary.noises(path)
-        }
-    if path.data is not None:
-        page["data"] = {
-            found.name: {"rms_residual": found.rms}
-            | ({"rms_residual_in_sigma": found.in_sigma} if path.data.sigma is not None else {})
-            for found in summary.residuals(path)
-        }
-    if path.by_start is not None or path.by_parameters is not None:
-        page["sensitivities"] = {
-            "largest_by_start": summary.largest(path.by_start),
-            "largest_by_parameters": summary.largest(path.by_parameters),
-        }
+def as_json(record: Record, provenance: Mapping[str, object]) -> dict[str, object]:
+    """The numbers of a result as strict JSON: what is not finite is null."""
+    page: dict[str, object] = _TABLES[type(record)].as_json(record, provenance)
     return page
 
 
-def _named(names: Iterable[str], values: Iterable[float]) -> dict[str, object]:
-    return dict(zip(names, values, strict=False))
+def as_csv(record: Record) -> str:
+    """The main table of a result; numbers read back to the same doubles, missing ones are empty."""
+    page: str = _TABLES[type(record)].as_csv(record)
+    return page
 
 
-def _strict(value: object) -> object:
-    """The same in the types of JSON."""
-    if isinstance(value, Mapping):
-        return {str(key): _strict(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return _strict(value.tolist())
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_strict(entry) for entry in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    return str(value)
+def as_text(
+    record: Record,
+    provenance: Mapping[str, object],
+    *,
+    unicode: bool = True,
+    width: int = 90,
+    plots: bool = True,
+) -> str:
+    """What a result is and how it came out, for a terminal."""
+    page: str = _TABLES[type(record)].as_text(record, provenance, unicode=unicode, width=width, plots=plots)
+    return page
 
 
-def as_csv(path: Path) -> str:
-    """The values over time; numbers read back to the same doubles, missing ones are empty."""
-    header = ["t", *path.state_names]
-    columns = [_texts(path.times), *(_texts(path.states[:, k]) for k in range(len(path.state_names)))]
-    for name in summary.extra_names(path):
-        header.append(name)
-        columns.append(_texts(summary.trajectory(path, name, path.times)))
-    for name in path.observed.names if path.observed else ():
-        values = summary.column(path.observed, name, path.times)
-        assert values is not None
-        header.append(f"{name}_observed")
-        columns.append(_texts(values))
-    page = io.StringIO()
-    csv.writer(page, lineterminator="\n").writerow(header)
-    page.writelines(",".join(row) + "\n" for row in zip(*columns, strict=True))
-    return page.getvalue()
+def compare(first: Record, second: Record, names: tuple[str, str], *, unicode: bool = True) -> str:
+    """Two results of one kind beside each other."""
+    if type(first) is not type(second):
+        words = f"{names[0]} is {_WORDS[type(first)]}, {names[1]} is {_WORDS[type(second)]}"
+        raise InputError(f"{words}; give two results of the same kind")
+    page: str = _TABLES[type(first)].compare(first, second, names, unicode=unicode)
+    return page
 
 
-def _texts(values: Array) -> list[str]:
-    return ["" if value != value else repr(value) for value in values.tolist()]
+def ending(record: Record) -> tuple[str, str]:
+    """How a result ended, in words, and the cause."""
+    if isinstance(record, EnsembleResult):
+        good = sum(outcome.name == "CONVERGED" for outcome in record.outcomes)
+        return f"{good:,} of {len(record.outcomes):,} converged", ""
+    return record.outcome.value, "" if record.converged else record.cause

@@ -68,7 +68,7 @@ def test_a_failed_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     def full_disk(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("hpcfit.files.results._put_path", full_disk)
+    monkeypatch.setattr("hpcfit.files.paths.put_series", full_disk)
     with pytest.raises(OSError, match="No space"):
-        save(tmp_path / "r.h5", Saved(some_path(), "simulate", "", "", {}))
+        save(tmp_path / "r.h5", Saved(some_path(noise=Noise(sd=0.1)), "simulate", "", "", {}))
     assert list(tmp_path.iterdir()) == []

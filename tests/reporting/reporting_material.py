@@ -101,6 +101,7 @@ AWKWARD = {
     "five states": path(5),
     "one time": path(3, 1),
     "two times": path(3, 2),
+    "map": path(2, kind="map"),
     "one time, one state": path(1, 1, 0),
     "equal values": path(
         states=np.full((60, 4), 2.0), invariant=np.full(60, 2.0), by_start=np.zeros((60, 4, 4))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hpcfit.reporting import figures, textplot
+from hpcfit.reporting import textplot
 from hpcfit.reporting.decimate import envelope, kept
-from hpcfit.reporting.portraits import pairs
+from hpcfit.reporting.paths import figures
+from hpcfit.reporting.paths.portraits import pairs
 from tests.reporting.reporting_material import failed, path, recorded
 
 

@@ -59,7 +59,7 @@ def test_pages_of_awkward_paths(name: str) -> None:
 def test_pdf_and_png_of_awkward_paths(name: str, tmp_path: File) -> None:
     for suffix, magic in ((".pdf", b"%PDF"), (".png", b"\x89PNG")):
         target = tmp_path / "part"
-        page.write_report(AWKWARD[name], PROVENANCE, JOB, "title", target, suffix, points=name == "one time")
+        page.write_report(AWKWARD[name], PROVENANCE, JOB, "title", target, suffix)
         assert target.read_bytes().startswith(magic)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcfit.records import Array, Path, Series
-from hpcfit.reporting import summary
 from hpcfit.reporting.layout import number, plain, table, visible
+from hpcfit.reporting.paths import summary
 
 MOST_ROWS = 12
 Row = tuple[str, str, str, str]

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hpcfit.records import Array, Path
-from hpcfit.reporting import portraits, summary
 from hpcfit.reporting.decimate import envelope
+from hpcfit.reporting.paths import portraits, summary
 from hpcfit.reporting.style import BLUE, INK, PALE, PALETTE, VERMILION, label, literal, styled
 
 WIDTH = 7.2  # inches: two columns of a journal

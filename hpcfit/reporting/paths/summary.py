@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,14 +144,3 @@ def rms(values: Array) -> float:
     if not scale > 0:
         return scale
     return float(scale * np.sqrt(mean((values / scale) ** 2)))
-
-
-def flat(mapping: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """A nested mapping as dotted names and texts."""
-    for key, value in mapping.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{key}.")
-        elif isinstance(value, list | tuple):
-            yield f"{prefix}{key}", ", ".join(map(str, value))
-        else:
-            yield f"{prefix}{key}", "" if value is None else str(value)

@@ -9,8 +9,8 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from hpcfit.records import Array, Path
-from hpcfit.reporting import summary
 from hpcfit.reporting.decimate import kept
+from hpcfit.reporting.paths import summary
 from hpcfit.reporting.style import BLUE, INK, PALE, VERMILION, label
 
 LONGEST_LINE = 20_000  # points; a longer path is a cloud with its beginning as a line

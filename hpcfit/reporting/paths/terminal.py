@@ -8,8 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from hpcfit.records import Path
-from hpcfit.reporting import summary, textplot
-from hpcfit.reporting.layout import beside, number, plain, shortened, table, visible
+from hpcfit.reporting import textplot
+from hpcfit.reporting.layout import beside, cut, number, plain, provenance_lines, shortened, table, visible
+from hpcfit.reporting.paths import summary
 
 MOST_ROWS = 12  # of one table
 MOST_PARAMETERS = 40
@@ -28,7 +29,7 @@ def as_text(
     if plots and summary.reached(path):
         blocks.append(_plots(path, width, unicode))
     if provenance:
-        blocks.append(_provenance(provenance, width))
+        blocks.append(provenance_lines(provenance, width))
     page = "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
     return page if unicode else plain(page)
 
@@ -40,40 +41,35 @@ def _title(path: Path, width: int) -> list[str]:
     return [head, "═" * len(head), *ended, *textwrap.wrap("  " + summary.span(path), width)]
 
 
-def _cut(rows: list[tuple[str, ...]], most: int = MOST_ROWS) -> list[tuple[str, ...]]:
-    if len(rows) <= most:
-        return rows
-    more = (f"… {len(rows) - most + 1} more", *("" for _ in rows[0][1:]))
-    return [*rows[: most - 1], more]
-
-
 def _tables(path: Path) -> list[list[str]]:
     units = path.units
     blocks = []
     if path.parameter_names:
         values = zip(path.parameter_names, path.parameters, strict=True)
         parameters: list[tuple[str, ...]] = [(n, number(v, 10), units.get(n, "")) for n, v in values]
-        blocks.append(table(("parameter", "value", "unit"), _cut(parameters, MOST_PARAMETERS), left=(0, 2)))
+        blocks.append(table(("parameter", "value", "unit"), cut(parameters, MOST_PARAMETERS), left=(0, 2)))
     end = summary.end_row(path)
     last = "end" if end is None or path.converged else f"t = {number(end[0], 5)}"
     states: list[tuple[str, ...]] = [
         (n, number(path.start[k]), "–" if end is None else number(end[1][k]), units.get(n, ""))
         for k, n in enumerate(path.state_names)
     ]
-    blocks.append(table(("state", "start", last, "unit"), _cut(states), left=(0, 3)))
+    blocks.append(table(("state", "start", last, "unit"), cut(states, MOST_ROWS), left=(0, 3)))
     noises: list[tuple[str, ...]] = [
         (n.name, number(n.sigma_mean, 4), number(n.rms_noise, 4), units.get(n.name, ""))
         for n in summary.noises(path)
     ]
     if noises:
-        blocks.append(table(("observed", "mean sigma", "rms noise", "unit"), _cut(noises), left=(0, 3)))
+        blocks.append(
+            table(("observed", "mean sigma", "rms noise", "unit"), cut(noises, MOST_ROWS), left=(0, 3))
+        )
     residuals: list[tuple[str, ...]] = [
         (r.name, number(r.rms, 4), number(r.in_sigma, 4), units.get(r.name, ""))
         for r in summary.residuals(path)
     ]
     if residuals:
         head = ("recording", "rms residual", "in sigma", "unit")
-        blocks.append(table(head, _cut(residuals), left=(0, 3)))
+        blocks.append(table(head, cut(residuals, MOST_ROWS), left=(0, 3)))
     return blocks
 
 
@@ -113,15 +109,4 @@ def _plots(path: Path, width: int, unicode: bool) -> list[str]:
             lines.append(f"{title:<{label}}  {row}  {ends}")
     if len(names) > len(shown):
         lines.append(f"… {len(names) - len(shown)} more")
-    return lines
-
-
-def _provenance(provenance: Mapping[str, object], width: int) -> list[str]:
-    entries = [f"{visible(key)} {visible(value)}" for key, value in summary.flat(provenance) if value]
-    lines: list[str] = []
-    for entry in entries:
-        if lines and len(lines[-1]) + len(entry) + 3 <= width:
-            lines[-1] += " · " + entry
-        else:
-            lines += textwrap.wrap(entry, width, subsequent_indent="  ")
     return lines

@@ -1,0 +1,165 @@
+"""Fits in result files.
+
+Groups: unknowns, derived (values, errors, covariance); experiments/1, 2, ... (times, values, sigma,
+residuals); nodes (times, experiments, states, errors); initial, final (pieces of the path); history (one
+array a column).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from hpcfit.files.hdf5 import columns, names_of, put, put_attributes, texts
+from hpcfit.files.series import get_series, put_series
+from hpcfit.records import Estimates, FitResult, Iteration, Outcome, Pieces
+
+_NUMBERS: dict[str, Any] = {
+    "objective": float,
+    "degrees_of_freedom": int,
+    "sigma_known": bool,
+    "gamma": float,
+    "t95": float,
+    "iterations": int,
+    "linearisations": int,
+    "seconds": float,
+    "member": int,
+}
+_BY_NAME = {
+    "fixed": "parameters that were not fitted",
+    "guess": "where the parameters began",
+    "weights": "by observed quantity; 0 = not considered",
+    "truth": "of unknowns and derived quantities, where it is known",
+}
+_COLUMNS = {part.name: part.type for part in fields(Iteration)}
+
+
+def put_fit(file: Any, fit: FitResult) -> None:
+    """The attributes and arrays of a fit."""
+    units = fit.units
+    put_attributes(
+        file,
+        {
+            "model": fit.model,
+            "outcome": fit.outcome.name,
+            "outcome_text": fit.outcome.value,
+            "cause": fit.cause,
+            "solver": fit.solver,
+            "n_experiments": len(fit.experiments),
+            "seed": -1 if fit.seed is None else fit.seed,
+            "units": json.dumps(dict(units)),
+            "state_names": list(fit.state_names) or "",
+            "parameter_names": list(fit.parameter_names) or "",
+            **{name: getattr(fit, name) for name in _NUMBERS},
+        },
+    )
+    for name, note in _BY_NAME.items():
+        _put_by_name(file, name, getattr(fit, name), units, note)
+    _put_estimates(file.create_group("unknowns"), fit.unknowns, units)
+    _put_estimates(file.create_group("derived"), fit.derived, units)
+    _put_experiments(file.create_group("experiments"), fit)
+    _put_nodes(file.create_group("nodes"), fit)
+    _put_pieces(file.create_group("initial"), fit.initial, fit)
+    _put_pieces(file.create_group("final"), fit.final, fit)
+    _put_history(file.create_group("history"), fit.history)
+
+
+def get_fit(file: Any) -> FitResult:
+    """The fit that a file holds."""
+    seed, nodes = int(file.attrs["seed"]), file["nodes"]
+    by_name: dict[str, Any] = {name: _get_by_name(file, name) for name in _BY_NAME}
+    numbers: dict[str, Any] = {name: kind(file.attrs[name]) for name, kind in _NUMBERS.items()}
+    experiments = [file["experiments"][str(e + 1)] for e in range(int(file.attrs["n_experiments"]))]
+    return FitResult(
+        model=str(file.attrs["model"]),
+        state_names=_listed(file.attrs["state_names"]),
+        parameter_names=_listed(file.attrs["parameter_names"]),
+        outcome=Outcome[str(file.attrs["outcome"])],
+        cause=str(file.attrs["cause"]),
+        unknowns=_get_estimates(file["unknowns"]),
+        derived=_get_estimates(file["derived"]),
+        experiments=tuple(get_series(group) for group in experiments),
+        residuals=tuple(group["residuals"][()] for group in experiments),
+        node_times=nodes["times"][()],
+        node_experiments=nodes["experiments"][()],
+        nodes=nodes["states"][()],
+        node_errors=nodes["errors"][()],
+        initial=_get_pieces(file["initial"]),
+        final=_get_pieces(file["final"]),
+        history=_get_history(file["history"]),
+        solver=str(file.attrs["solver"]),
+        units=json.loads(file.attrs["units"]),
+        seed=None if seed < 0 else seed,
+        **by_name,
+        **numbers,
+    )
+
+
+def _listed(names: Any) -> tuple[str, ...]:
+    return () if isinstance(names, str) else tuple(str(name) for name in names)
+
+
+def _put_by_name(
+    group: Any, name: str, values: Mapping[str, float], units: Mapping[str, str], note: str
+) -> None:
+    names, numbers = tuple(values), np.array([float(value) for value in values.values()])
+    put(group, name, numbers, dims=("name",), **columns(names, units), note=note)
+
+
+def _get_by_name(group: Any, name: str) -> dict[str, float]:
+    return dict(zip(names_of(group[name]), group[name][()].tolist(), strict=True))
+
+
+def _put_estimates(group: Any, estimates: Estimates, units: Mapping[str, str]) -> None:
+    of_each = columns(estimates.names, units)
+    put(group, "values", estimates.values, dims=("unknown",), **of_each)
+    put(group, "errors", estimates.errors, dims=("unknown",), **of_each, note="standard errors")
+    put(group, "covariance", estimates.covariance, dims=("unknown", "unknown"), names=estimates.names)
+
+
+def _get_estimates(group: Any) -> Estimates:
+    return Estimates(names_of(group["values"]), group["values"][()], group["covariance"][()])
+
+
+def _put_experiments(group: Any, fit: FitResult) -> None:
+    for e, (series, residuals) in enumerate(zip(fit.experiments, fit.residuals, strict=True)):
+        own = group.create_group(str(e + 1))
+        put_series(own, series, fit.units)
+        note = "(observed - fitted) / sigma"
+        put(own, "residuals", residuals, dims=("time", "quantity"), names=series.names, note=note)
+
+
+def _put_nodes(group: Any, fit: FitResult) -> None:
+    of_states = columns(fit.state_names, fit.units)
+    put(group, "times", fit.node_times, dims=("node",), units=fit.units.get("t", "1"))
+    put(group, "experiments", fit.node_experiments, dims=("node",), note="which experiment, from 0")
+    put(group, "states", fit.nodes, dims=("node", "state"), **of_states)
+    put(group, "errors", fit.node_errors, dims=("node", "state"), **of_states)
+
+
+def _put_pieces(group: Any, pieces: Pieces, fit: FitResult) -> None:
+    of_states = columns(fit.state_names, fit.units)
+    put(group, "times", pieces.times, dims=("interval", "point"), units=fit.units.get("t", "1"))
+    put(group, "states", pieces.states, dims=("interval", "point", "state"), **of_states)
+
+
+def _get_pieces(group: Any) -> Pieces:
+    return Pieces(group["times"][()], group["states"][()])
+
+
+def _put_history(group: Any, history: tuple[Iteration, ...]) -> None:
+    kinds = {"str": np.str_, "float": np.float64, "int": np.int64}
+    for name, kind in _COLUMNS.items():
+        column: np.ndarray = np.array([getattr(each, name) for each in history], dtype=kinds[str(kind)])
+        put(group, name, column, dims=("iteration",))
+
+
+def _get_history(group: Any) -> tuple[Iteration, ...]:
+    found = [
+        texts(group[name]) if kind == "str" else group[name][()].tolist() for name, kind in _COLUMNS.items()
+    ]
+    return tuple(Iteration(*row) for row in zip(*found, strict=True))

@@ -1,0 +1,1 @@
+"""Ensembles of fits: tables, figures, pages."""

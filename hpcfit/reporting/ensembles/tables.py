@@ -1,0 +1,56 @@
+"""An ensemble as JSON, as CSV, as a page of text; two ensembles compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hpcfit.records import EnsembleResult
+from hpcfit.reporting.ensembles import summary
+from hpcfit.reporting.ensembles.comparison import compare
+from hpcfit.reporting.ensembles.terminal import as_text
+from hpcfit.reporting.strict import csv_page, strict_page
+
+__all__ = ["as_csv", "as_json", "as_text", "compare"]
+OF_MEMBERS = ("iterations", "linearisations", "objective", "degrees_of_freedom")
+
+
+def as_json(ensemble: EnsembleResult, provenance: Mapping[str, object]) -> dict[str, object]:
+    """The statistics of an ensemble as strict JSON: what is not finite is null."""
+    rows, picked = summary.rows(ensemble), summary.good(ensemble)
+    page: dict[str, object] = {
+        "kind": "ensemble",
+        "model": ensemble.model,
+        "members": len(ensemble.members),
+        "converged": ensemble.converged,
+        "outcomes": {outcome.name: count for outcome, count in summary.outcomes(ensemble).items()},
+        "median_iterations": summary.median(ensemble.iterations[picked]),
+        "median_linearisations": summary.median(ensemble.linearisations[picked]),
+        "mean_beta2": summary.mean_beta2(ensemble),
+        "parameters": {row.name: _entry(row) for row in rows if row.group == "parameter"},
+        "initial_states": {row.name: _entry(row) for row in rows if row.group == "initial state"},
+        "seed": ensemble.seed,
+        "timings": {"solve": ensemble.seconds},
+        "provenance": provenance,
+    }
+    return strict_page(page)
+
+
+def _entry(row: summary.Row) -> dict[str, object]:
+    entry: dict[str, object] = {"mean": row.mean, "spread": row.spread, "mean_error": row.error}
+    if row.truth == row.truth:
+        entry |= {"truth": row.truth, "bias_in_standard_errors": row.bias, "coverage95": row.coverage}
+    return entry
+
+
+def as_csv(ensemble: EnsembleResult) -> str:
+    """One row a member, with all digits."""
+    pairs = [text for name in ensemble.names for text in (name, f"{name}_error")]
+    return csv_page(["member", "outcome", *OF_MEMBERS, *pairs], _members(ensemble))
+
+
+def _members(ensemble: EnsembleResult) -> Iterator[list[object]]:
+    columns = [getattr(ensemble, name).tolist() for name in OF_MEMBERS]
+    estimates, errors = ensemble.estimates.tolist(), ensemble.errors.tolist()
+    for m, (member, outcome) in enumerate(zip(ensemble.members.tolist(), ensemble.outcomes, strict=True)):
+        pairs = [entry for pair in zip(estimates[m], errors[m], strict=True) for entry in pair]
+        yield [member, outcome.name, *(column[m] for column in columns), *pairs]

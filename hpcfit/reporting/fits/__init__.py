@@ -1,0 +1,1 @@
+"""Fits: tables, figures, pages."""

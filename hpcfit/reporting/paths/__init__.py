@@ -1,0 +1,1 @@
+"""Paths: tables, figures, pages."""
