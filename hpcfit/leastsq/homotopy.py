@@ -75,7 +75,7 @@ def tighten(comm: Any, problem: Problem, course: Course, members: Numbers, loose
 def _capped(step: Unknowns, z: Unknowns, scales: Scales) -> Unknowns:
     """No parameter changes by more than LARGEST_CHANGE of itself (or of what it does in one interval)."""
     allowed = LARGEST_CHANGE * np.maximum(np.abs(z.parameters), 0.01 * scales.parameters)
-    excess = np.maximum(np.abs(step.parameters / allowed).max(axis=1, keepdims=True), 1.0)
+    excess = np.abs(step.parameters / allowed).max(axis=1, keepdims=True, initial=1.0)
     return Unknowns(step.nodes, step.parameters / excess)
 
 

@@ -73,15 +73,14 @@ class SumLevel:
     def damping(self, inverse: GeneralisedInverse, step: Unknowns, trial: Trial, members: Numbers) -> Array:
         here = inverse.chain.residuals
         weights = self._weights(SLOPES_SAFETY * np.abs(inverse.multipliers(here, step)), members)
-        everybody = np.arange(len(members))
         best, at_best = t1(here, weights), np.zeros(len(members))
-        alpha = 1.0
-        while alpha >= SMALLEST_DAMPING:
-            value = t1(trial(np.full(len(members), alpha), everybody), weights)
-            better = value < best
-            if not better.any() and (at_best > 0.0).all():
-                break
-            best, at_best = np.where(better, value, best), np.where(better, alpha, at_best)
+        left, alpha = np.arange(len(members)), 1.0
+        while alpha >= SMALLEST_DAMPING and len(left):
+            value = t1(trial(np.full(len(left), alpha), left), weights[left])
+            better = value < best[left]
+            best[left] = np.where(better, value, best[left])
+            at_best[left] = np.where(better, alpha, at_best[left])
+            left = left[better | (at_best[left] == 0.0)]
             alpha *= 0.5
         return at_best
 

@@ -13,7 +13,7 @@ from hpcfit.leastsq.gauss_newton import Inverse, Problem
 from hpcfit.leastsq.levels import Flags, Numbers
 from hpcfit.leastsq.scaling import natural_scales
 from hpcfit.linear.chain import Chain, Unknowns
-from hpcfit.linear.dense import generalised_inverse
+from hpcfit.linear.dense import GeneralisedInverse, generalised_inverse
 from hpcfit.records import Array
 
 INVOLVED = 0.1  # of the largest component: an unknown that takes part in a direction that the data do not see
@@ -26,7 +26,7 @@ class Spread:
     nodes: Array  # (M, N, n, f) L
     parameters: Array  # (M, q, f) L
     objective: Array  # (M,)
-    blind_states: Array  # (M, n) part of the first node in directions that the data do not see
+    blind_states: Array  # (M, e n) part of the first nodes in directions that the data do not see
     blind_parameters: Array  # (M, q)
 
 
@@ -39,14 +39,25 @@ def spread(comm: Any, problem: Problem, z: Unknowns, inverse: Inverse = generali
     scales = natural_scales(chain, z)
     plus = inverse(comm, chain.scaled(scales))
     nodes, parameters = plus.covariance_factor()
-    blind_nodes, blind_parameters = plus.null_directions()
+    blind_states, blind_parameters = _blind(plus)
     return Spread(
         nodes * scales.states[:, None, :, None],
         parameters * scales.parameters[..., None],
         chain.residuals.objective(),
-        np.linalg.norm(blind_nodes, axis=2),
-        np.linalg.norm(blind_parameters, axis=2),
+        blind_states,
+        blind_parameters,
     )
+
+
+def _blind(plus: GeneralisedInverse) -> tuple[Array, Array]:
+    """How far each unknown takes part in directions that the data do not see: (M, e n), (M, q)."""
+    members, _, _, n, q = plus.chain.shape
+    first = [0, *(j + 1 for j, same in enumerate(plus.chain.linked) if not same)]
+    if (plus.rank == plus.freedoms).all():
+        return np.zeros((members, n * len(first))), np.zeros((members, q))
+    directions = [plus.null_directions(node) for node in first]
+    states = np.concatenate([nodes for nodes, _ in directions], axis=1)
+    return np.linalg.norm(states, axis=2), np.linalg.norm(directions[0][1], axis=2)
 
 
 def _some(comm: Any, problem: Problem, z: Unknowns, inverse: Inverse, alive: Flags) -> Spread:
@@ -63,8 +74,8 @@ def _padded(values: Array, alive: Flags) -> Array:
 
 def _nowhere(chain: Chain) -> Spread:
     members, nodes, _, n, q = chain.shape
-    freedoms = n * (1 + chain.linked.count(False)) + q
-    shapes = ((nodes, n, freedoms), (q, freedoms), (), (n,), (q,))
+    starts = n * (1 + chain.linked.count(False))
+    shapes = ((nodes, n, starts + q), (q, starts + q), (), (starts,), (q,))
     return Spread(*(np.full((members, *shape), np.nan) for shape in shapes))
 
 

@@ -1,19 +1,20 @@
 """The condensed problem by orthogonal transformations (Lawson and Hanson 1974, ch. 20): never squared.
 
 Unknowns x of the condensed problem are the window states and the parameters; the links between windows are
-its constraints C x + e = 0. With C^t = (Q1 Q2) (R; 0), x = -Q1 R^-t e + Q2 y satisfies them for every y, and y is
-an ordinary least squares problem in n + q unknowns, whose singular values tell the rank.
+its constraints C x + e = 0. With C^t = (Q1 Q2) (R; 0), x = -Q1 R^-t e + Q2 y satisfies them for every y, and
+y is an ordinary least squares problem in n + q unknowns, whose singular values tell the rank.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcfit.linear.chain import ByMember, Chain, Residuals, Unknowns
+from hpcfit.linear.chain import ByMember, Chain, Members, Residuals, Unknowns
 from hpcfit.linear.windows import GROWTH, Windows, carried, condense
 from hpcfit.records import Array
 
@@ -21,15 +22,16 @@ RANK_TOLERANCE = 1e-10  # singular values below this part of the largest count a
 
 
 @dataclass(frozen=True)
-class GeneralisedInverse(ByMember):
+class Decomposed(ByMember):
     """J+ of (4.9) for one scaled chain: applied to any residuals, with rank, covariance and multipliers.
 
-    W windows, C links between windows, f degrees of freedom (n for each experiment, and q).
+    All members have as many windows. W windows, C links between windows, f degrees of freedom (n for each
+    experiment, and q).
     """
 
     chain: Chain
     windows: Windows
-    joints: NDArray[np.int64]  # (M, C) the link of each constraint; -1: none, the member has fewer windows
+    joints: NDArray[np.int64]  # (M, C) the link of each constraint
     range: Array  # (M, W n + q, C n) Q1
     triangle: Array  # (M, C n, C n) R
     free: Array  # (M, W n + q, f) Q2
@@ -72,11 +74,11 @@ class GeneralisedInverse(ByMember):
         parameters = self.free[:, self.free.shape[1] - q :] @ root
         return self.nodes_by_free @ root[:, None], parameters
 
-    def null_directions(self) -> tuple[Array, Array]:
-        """Directions that the data do not see, else zero: first nodes (M, n, f), parameters (M, q, f)."""
+    def null_directions(self, node: int = 0) -> tuple[Array, Array]:
+        """Directions that the data do not see, else zero: node (M, n, f), parameters (M, q, f)."""
         blind = self.right * ~self._significant()[:, None]
         q = self.chain.shape[-1]
-        return self.nodes_by_free[:, 0] @ blind, self.free[:, self.free.shape[1] - q :] @ blind
+        return self.nodes_by_free[:, node] @ blind, self.free[:, self.free.shape[1] - q :] @ blind
 
     def multipliers(self, residuals: Residuals, step: Unknowns) -> Array:
         """lambda_c of (4.10) for every link (M, N - 1, n): at joints by the factors, inside by recursion."""
@@ -93,8 +95,7 @@ class GeneralisedInverse(ByMember):
         whole = np.concatenate([gradient.reshape(members, -1), border], axis=1)
         at_joints = np.linalg.solve(self.triangle, np.einsum("mxc,mx->mc", self.range, whole)[..., None])
         result = np.zeros((members, nodes - 1, n))
-        member, c = np.nonzero(self.joints >= 0)
-        result[member, self.joints[member, c]] = at_joints.reshape(members, -1, n)[member, c]
+        result[np.arange(members)[:, None], self.joints] = at_joints.reshape(members, -1, n)
         for j in range(nodes - 2, -1, -1):
             inner = np.zeros((members, n))
             if j < nodes - 2:
@@ -104,12 +105,10 @@ class GeneralisedInverse(ByMember):
 
     def _particular(self, at_ends: Array) -> Array:
         """-Q1 R^-t e (M, W n + q)."""
-        members, _, n = at_ends.shape
+        members = len(at_ends)
         if not self.joints.shape[1]:
             return np.zeros(self.free.shape[:2])
-        e = np.zeros((members, self.joints.shape[1], n))
-        member, c = np.nonzero(self.joints >= 0)
-        e[member, c] = at_ends[member, self.joints[member, c]]
+        e = at_ends[np.arange(members)[:, None], self.joints]
         solved = np.linalg.solve(self.triangle.transpose(0, 2, 1), e.reshape(members, -1, 1))
         particular: Array = -(self.range @ solved)[..., 0]
         return particular
@@ -122,9 +121,78 @@ class GeneralisedInverse(ByMember):
             return np.where(self._significant(), 1.0 / self.singular_values, 0.0)
 
 
+@dataclass(frozen=True)
+class Assorted:
+    """J+ of members that differ in the number of their windows: each as if it were alone."""
+
+    chain: Chain
+    part: NDArray[np.int64]  # (M,) where each member is
+    place: NDArray[np.int64]  # (M,) and which of that part it is
+    parts: tuple[Decomposed, ...]
+
+    def take(self, members: Members) -> Assorted:
+        return Assorted(self.chain.take(members), self.part[members], self.place[members], self.parts)
+
+    def solve(self, residuals: Residuals) -> Unknowns:
+        def solved(part: Decomposed, which: NDArray[np.int64]) -> tuple[Array, ...]:
+            step = part.solve(residuals.take(which))
+            return step.nodes, step.parameters
+
+        return Unknowns(*self._joined(solved))
+
+    @property
+    def rank(self) -> NDArray[np.int64]:
+        (ranks,) = self._joined(lambda part, which: (part.rank,))
+        return ranks
+
+    @property
+    def freedoms(self) -> int:
+        return self.parts[0].freedoms
+
+    def covariance_factor(self) -> tuple[Array, Array]:
+        nodes, parameters = self._joined(lambda part, which: part.covariance_factor())
+        return nodes, parameters
+
+    def null_directions(self, node: int = 0) -> tuple[Array, Array]:
+        nodes, parameters = self._joined(lambda part, which: part.null_directions(node))
+        return nodes, parameters
+
+    def multipliers(self, residuals: Residuals, step: Unknowns) -> Array:
+        (found,) = self._joined(
+            lambda part, which: (part.multipliers(residuals.take(which), step.take(which)),)
+        )
+        return found
+
+    def _joined(self, action: Callable[[Decomposed, NDArray[np.int64]], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """What every part does with its members, in the order of the members."""
+        groups = [np.flatnonzero(self.part == number) for number in range(len(self.parts))]
+        found = [
+            action(part.take(self.place[which]), which)
+            for part, which in zip(self.parts, groups, strict=True)
+            if len(which)
+        ]
+        order = np.argsort(np.concatenate(groups))
+        return tuple(np.concatenate(pieces)[order] for pieces in zip(*found, strict=True))
+
+
+GeneralisedInverse = Decomposed | Assorted
+
+
 def generalised_inverse(comm: Any, chain: Chain, growth: float = GROWTH) -> GeneralisedInverse:
     """Condense, satisfy the links between windows, and decompose what is left."""
     windows = condense(chain, growth)
+    counts, part = np.unique(windows.number[:, -1], return_inverse=True)
+    if len(counts) == 1:
+        return _decomposed(chain, windows)
+    groups = [np.flatnonzero(part == number) for number in range(len(counts))]
+    place = np.empty_like(part)
+    for which in groups:
+        place[which] = np.arange(len(which))
+    parts = tuple(_decomposed(chain.take(which), windows.take(which)) for which in groups)
+    return Assorted(chain, part, place, parts)
+
+
+def _decomposed(chain: Chain, windows: Windows) -> Decomposed:
     joints, constraints = _constraints(chain, windows)
     members, nodes, k, _, q = chain.shape
     width = constraints.shape[2]
@@ -139,7 +207,7 @@ def generalised_inverse(comm: Any, chain: Chain, growth: float = GROWTH) -> Gene
     by_free = _rows(chain, nodes_by_free, free[:, width - q :]).reshape(members, nodes * k, -1)
     orthogonal, square = np.linalg.qr(by_free)
     left, values, right = np.linalg.svd(square)
-    return GeneralisedInverse(
+    return Decomposed(
         chain=chain,
         windows=windows,
         joints=joints,
@@ -154,16 +222,13 @@ def generalised_inverse(comm: Any, chain: Chain, growth: float = GROWTH) -> Gene
 
 
 def _constraints(chain: Chain, windows: Windows) -> tuple[NDArray[np.int64], Array]:
-    """Which links join windows (M, C), and C x + e = 0 for them (M, C n, W n + q).
-
-    A member with fewer windows than others gets windows without data, tied to their neighbours.
-    """
+    """Which links join windows (M, C), and C x + e = 0 for them (M, C n, W n + q)."""
     members, _, _, n, q = chain.shape
     linked = np.array(chain.linked, dtype=bool)
     joins = windows.closes & linked
     count = windows.count
     n_joints = count - 1 - int(np.count_nonzero(~linked))
-    joints = np.full((members, n_joints), -1)
+    joints = np.empty((members, n_joints), dtype=np.int64)
     by_window = np.zeros((members, n_joints, n, count, n))
     by_parameters = np.zeros((members, n_joints, n, q))
     member, link = np.nonzero(joins)
@@ -172,10 +237,6 @@ def _constraints(chain: Chain, windows: Windows) -> tuple[NDArray[np.int64], Arr
     by_window[member, c, :, windows.number[member, link]] = windows.ends_by_window[member, link]
     by_window[member, c, :, windows.number[member, link + 1]] = -np.eye(n)
     by_parameters[member, c] = windows.ends_by_parameters[member, link]
-    member, c = np.nonzero(joints < 0)
-    spare = windows.number[member, -1] + 1 + c - joins.sum(axis=1)[member]
-    by_window[member, c, :, spare - 1] = np.eye(n)
-    by_window[member, c, :, spare] = -np.eye(n)
     whole = np.concatenate([by_window.reshape(members, n_joints, n, count * n), by_parameters], axis=3)
     return joints, whole.reshape(members, n_joints * n, count * n + q)
 

@@ -11,6 +11,8 @@ import numpy as np
 from hpcfit.linear.chain import Chain, Unknowns
 from hpcfit.records import Array
 
+SMALLEST_HOLD = 1e-8  # keeps a state that neither data nor links see where it is
+
 
 def weak_step(chain: Chain, looseness: Array, holds: Array) -> Unknowns:
     """Minimise rows^2 + (links / looseness)^2 + (holds ds)^2 of a scaled chain.
@@ -32,7 +34,7 @@ def weak_step(chain: Chain, looseness: Array, holds: Array) -> Unknowns:
         table[:, data:hold, :n] = chain.rows_by_node[:, j]
         table[:, data:hold, n + n : border] = chain.rows_by_parameters[:, j]
         table[:, data:hold, border] = chain.residuals.rows[:, j]
-        table[:, hold:link, :n] = holds[:, j, None, None] * unit
+        table[:, hold:link, :n] = np.maximum(holds[:, j, None, None], SMALLEST_HOLD) * unit
         if j < nodes - 1 and chain.linked[j]:
             table[:, link:, :n] = strength * chain.links_by_node[:, j]
             table[:, link:, n : n + n] = -strength * unit

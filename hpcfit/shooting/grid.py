@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,18 +53,27 @@ def _mistake(problem: str, remedy: str, value: object = None) -> InputError:
 class Grid:
     """The nodes of all experiments in a row, and the outputs of the interval that begins at each.
 
-    Output 0 of a node is the node itself; the last output of an interval is the next node.
+    Output 0 of a node is the node itself; the last output of an interval is the next node. Nothing is
+    integrated from the end of one experiment to the begin of the next.
     """
 
     times: Array  # (N,)
     experiment: NDArray[np.int64]  # (N,)
-    outputs: Array  # (N - 1, n_outputs) times to integrate through; 0 to 1 where nothing is integrated
+    outputs: Array  # (N - 1, n_outputs) times to integrate through; NaN: an interval has fewer of them
     node_of: tuple[NDArray[np.int64], ...]  # per experiment (n_times,): the node that a data time belongs to
     output_of: tuple[NDArray[np.int64], ...]  # per experiment (n_times,): the output at that node
 
     @cached_property
     def linked(self) -> tuple[bool, ...]:
         return tuple(bool(same) for same in self.experiment[1:] == self.experiment[:-1])
+
+    @cached_property
+    def pieces(self) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]:
+        """Intervals that have the same number of outputs, and which outputs these are."""
+        there = np.isfinite(self.outputs)
+        lengths = np.where(self.linked, there.sum(axis=1), 0)
+        groups = [np.flatnonzero(lengths == length) for length in np.unique(lengths[lengths > 0])]
+        return tuple((group, np.flatnonzero(there[group[0]])) for group in groups)
 
 
 def make_grid(data_times: Sequence[Array], nodes: Sequence[Array]) -> Grid:
@@ -79,16 +88,11 @@ def make_grid(data_times: Sequence[Array], nodes: Sequence[Array]) -> Grid:
     most = max(int(slot.max()) for slot in slots)
     times = np.concatenate(nodes)
     experiment = np.repeat(np.arange(len(nodes)), [len(each) for each in nodes])
-    outputs = np.empty((len(times) - 1, most + 2))
-    wanted: Mapping[int, list[float]] = {j: [] for j in range(len(times))}
+    outputs = np.full((len(times), most + 2), np.nan)
+    outputs[:, 0], outputs[:-1, -1] = times, times[1:]
     for own_times, node, slot in zip(data_times, node_of, slots, strict=True):
-        for t, j, s in zip(own_times, node, slot, strict=True):
-            if s:
-                wanted[j].append(float(t))
-    for j in range(len(outputs)):
-        end = times[j + 1] if experiment[j] == experiment[j + 1] else times[j] + 1.0
-        outputs[j] = _filled(float(times[j]), wanted[j], float(end), most)
-    return Grid(times, experiment, outputs, tuple(node_of), tuple(slots))
+        outputs[node, slot] = own_times
+    return Grid(times, experiment, outputs[:-1], tuple(node_of), tuple(slots))
 
 
 def _running(node: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -98,11 +102,3 @@ def _running(node: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.i
         if inside[i]:
             slot[i] = slot[i - 1] + 1 if i and node[i - 1] == node[i] else 1
     return slot
-
-
-def _filled(begin: float, inner: Sequence[float], end: float, most: int) -> Array:
-    """begin, the inner times, made-up ones so that every interval has as many, end."""
-    last = inner[-1] if inner else begin
-    spare = most - len(inner)
-    made_up = last + (end - last) * np.arange(1, spare + 1) / (spare + 1)
-    return np.concatenate([[begin], inner, made_up, [end]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from hpcfit.flow.propagate import propagate
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
 from hpcfit.models.define import Model
+from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import everywhere, gathered, share
 from hpcfit.records import Array, Lanes
 from hpcfit.shooting.grid import Grid
@@ -64,26 +66,30 @@ class Problem:
         to_parameters = np.zeros((members, nodes, 1 + inner, n, q))
         to_node[:, :-1, 1:], to_parameters[:, :-1, 1:] = by_start[:, :, :-1], by_parameters[:, :, :-1]
         weights = self._weights()[..., None]
-        rows = (members, nodes, -1)
-        linked = np.array(self.grid.linked)[:, None, None]
+        rows = (members, nodes, (1 + inner) * by_state.shape[-2])
+        rows_by_node = by_state @ to_node
+        rows_by_parameters = by_state @ to_parameters + by_own[..., self.free]
         return Chain(
-            rows_by_node=(weights * (by_state @ to_node)).reshape(*rows, n),
-            rows_by_parameters=(weights * (by_state @ to_parameters + by_own[..., self.free])).reshape(
-                *rows, q
-            ),
-            links_by_node=np.where(linked, by_start[:, :, -1], 0.0),
-            links_by_parameters=np.where(linked, by_parameters[:, :, -1], 0.0),
+            rows_by_node=_weighted(weights, rows_by_node).reshape(*rows, n),
+            rows_by_parameters=_weighted(weights, rows_by_parameters).reshape(*rows, q),
+            links_by_node=by_start[:, :, -1],
+            links_by_parameters=by_parameters[:, :, -1],
             residuals=Residuals(self._rows(outputs, parameters), self._defects(z, ends)),
             linked=self.grid.linked,
         )
 
     def failures(self, z: Unknowns) -> str:
         """Where member 0 cannot be integrated, for a person; '' if it can."""
-        lanes = self._propagate(z.take(np.array([0])), self._all_parameters(z.parameters[:1]), False, None)
-        if not lanes.failures:
+        one, parameters = z.take(np.array([0])), self._all_parameters(z.parameters[:1])
+        found = [
+            (int(intervals[failure.lane]), failure)
+            for intervals, columns in self.grid.pieces
+            for failure in self._propagate(one, parameters, False, intervals, columns).failures
+        ]
+        if not found:
             return ""
-        first = lanes.failures[0]
-        begin = self.grid.times[first.lane]
+        j, first = min(found, key=lambda each: each[0])
+        begin = self.grid.times[j]
         return f"from the node at t = {begin:g} to t = {first.time:g}: {first.outcome.value} ({first.cause})"
 
     def _all_parameters(self, free: Array) -> Array:
@@ -94,26 +100,50 @@ class Problem:
     def _integrate(
         self, comm: Any, z: Unknowns, parameters: Array, *, sensitivities: bool
     ) -> Sequence[Array]:
-        """States at the outputs of all intervals but their begin (M, N - 1, outputs, n), and G, H there."""
-        members, nodes, _ = z.nodes.shape
-        mine = share(comm, members * (nodes - 1))
-        lanes = everywhere(comm, lambda: self._propagate(z, parameters, sensitivities, mine))
-        parts = [lanes.states[:, 1:]]
-        if lanes.by_start is not None and lanes.by_parameters is not None:
-            parts += [lanes.by_start[:, 1:], lanes.by_parameters[:, 1:][..., self.free]]
-        shape = (members, nodes - 1)
-        return [gathered(comm, part).reshape(*shape, *part.shape[1:]) for part in parts]
+        """States at the outputs of all intervals but their begin (M, N - 1, outputs, n), and G, H there.
 
-    def _propagate(self, z: Unknowns, parameters: Array, sensitivities: bool, mine: range | None) -> Lanes:
-        members, nodes, n = z.nodes.shape
-        starts = z.nodes[:, :-1].reshape(-1, n)
-        times = np.broadcast_to(self.grid.outputs, (members, *self.grid.outputs.shape))
-        lanes = slice(mine.start, mine.stop) if mine is not None else slice(None)
+        Zero where an interval has no such output.
+        """
+        members, links = len(z.nodes), len(self.grid.outputs)
+        whole: list[Array] = []
+        for intervals, columns in self.grid.pieces:
+            work = partial(self._propagate, z, parameters, sensitivities, intervals, columns, comm)
+            lanes = everywhere(comm, work)
+            parts = [lanes.states[:, 1:]]
+            if lanes.by_start is not None and lanes.by_parameters is not None:
+                parts += [lanes.by_start[:, 1:], lanes.by_parameters[:, 1:][..., self.free]]
+            shape = (members, len(intervals))
+            parts = [gathered(comm, part).reshape(*shape, *part.shape[1:]) for part in parts]
+            if len(intervals) == links:
+                return parts
+            outputs = (members, links, self.grid.outputs.shape[1] - 1)
+            whole = whole or [np.zeros((*outputs, *part.shape[3:])) for part in parts]
+            for table, part in zip(whole, parts, strict=True):
+                table[:, intervals[:, None], columns[1:] - 1] = part
+        return whole
+
+    def _propagate(
+        self,
+        z: Unknowns,
+        parameters: Array,
+        sensitivities: bool,
+        intervals: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        comm: Any = SERIAL,
+    ) -> Lanes:
+        """This rank's part of the intervals of all members."""
+        members, _, n = z.nodes.shape
+        starts = z.nodes[:, intervals].reshape(-1, n)
+        times = np.broadcast_to(
+            self.grid.outputs[intervals[:, None], columns], (members, len(intervals), len(columns))
+        )
+        mine = share(comm, len(starts))
+        lanes = slice(mine.start, mine.stop)
         return propagate(
             self.model,
             times.reshape(len(starts), -1)[lanes],
             starts[lanes],
-            np.repeat(parameters, nodes - 1, axis=0)[lanes],
+            np.repeat(parameters, len(intervals), axis=0)[lanes],
             sensitivities=sensitivities,
             tolerance=self.tolerance,
             method=self.method,
@@ -136,7 +166,7 @@ class Problem:
     def _rows(self, outputs: Array, parameters: Array) -> Array:
         """(g - eta) / sigma (2.6); 0 where there are no data."""
         read = self.readings.values(self._times(), outputs, parameters[:, None, None])
-        rows = np.where(np.isfinite(self.data), (read - self.data) * self.weights, 0.0)
+        rows = _weighted(self._weights(), read - self.data)
         return rows.reshape(*outputs.shape[:2], -1)
 
     def _weights(self) -> Array:
@@ -146,3 +176,9 @@ class Problem:
         """x(tau_j+1; s_j, p) - s_j+1 (4.5)."""
         linked = np.array(self.grid.linked)[:, None]
         return np.where(linked, ends[:, :, -1] - z.nodes[:, 1:], 0.0)
+
+
+def _weighted(weights: Array, values: Array) -> Array:
+    """0 where the weight is 0, whatever the value: an observable need not exist where nobody looks."""
+    with np.errstate(invalid="ignore"):
+        return np.where(weights > 0.0, weights * values, 0.0)

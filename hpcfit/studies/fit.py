@@ -231,7 +231,7 @@ def _outcome(model: Model, posed: Posed, solved: Solved) -> tuple[Outcome, str]:
     """How it ended; a deficient rank at the end is named even if the steps became small."""
     outcome = solved.course.outcomes[0]
     parts = np.concatenate([solved.spread.blind_states[0], solved.spread.blind_parameters[0]])
-    names = involved((*model.states, *(model.parameters[k] for k in posed.problem.free)), parts)
+    names = involved(unknown_names(model, posed), parts)
     if names and outcome in (Outcome.CONVERGED, Outcome.RANK_DEFICIENT):
         return Outcome.RANK_DEFICIENT, f"not determined: {', '.join(names)}"
     if outcome is Outcome.NOT_INTEGRABLE:
