@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +50,12 @@ def write_pages(figures: list[Figure], target: File) -> None:
 
 @contextmanager
 def _drawing() -> Iterator[None]:
-    with styled(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box is shown instead
-        yield
+    fonts = logging.getLogger("fontTools")
+    before = fonts.level
+    fonts.setLevel(logging.WARNING)  # it tells of every glyph of a PDF file
+    try:
+        with styled(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box is shown instead
+            yield
+    finally:
+        fonts.setLevel(before)

@@ -72,3 +72,10 @@ def test_a_cut_off_fit_is_refused(results: Path, capsys: pytest.CaptureFixture[s
     (results / "cut.h5").write_bytes(content[: len(content) // 2])
     assert main(["show", "cut.h5"]) == 2
     assert "cut off; give the .h5 file" in capsys.readouterr().err
+
+
+def test_a_pdf_is_made_in_silence(results: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        assert main(["report", "fit.h5", "-o", "page.pdf"]) == 0
+    assert (results / "page.pdf").read_bytes().startswith(b"%PDF")
+    assert {record.name.partition(".")[0] for record in caplog.records} <= {"hpcfit"}
