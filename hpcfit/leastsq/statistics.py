@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import fdtri, stdtrit
 
 from hpcfit.leastsq.gauss_newton import Inverse, Problem
 from hpcfit.leastsq.levels import Flags, Numbers
+from hpcfit.leastsq.quantiles import fisher, student
 from hpcfit.leastsq.scaling import natural_scales
 from hpcfit.linear.chain import Chain, Unknowns
 from hpcfit.linear.dense import GeneralisedInverse, generalised_inverse
@@ -94,9 +94,9 @@ def fisher_factor(unknowns: int, degrees_of_freedom: int, level: float = 0.95) -
     """gamma = sqrt(l1 F(level; l1, l2)) (5.9)."""
     if degrees_of_freedom < 1:
         return float("nan")
-    return float(np.sqrt(unknowns * fdtri(unknowns, degrees_of_freedom, level)))
+    return float(np.sqrt(unknowns * fisher(unknowns, degrees_of_freedom, level)))
 
 
 def single_factor(degrees_of_freedom: int, level: float = 0.95) -> float:
     """Student's quantile of a two-sided interval of one unknown."""
-    return float(stdtrit(degrees_of_freedom, 0.5 + 0.5 * level)) if degrees_of_freedom > 0 else float("nan")
+    return student(degrees_of_freedom, 0.5 + 0.5 * level) if degrees_of_freedom > 0 else float("nan")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri
 
 from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE, Course, Inverse, Problem, gauss_newton
 from hpcfit.leastsq.homotopy import LOOSEST_HIDDEN, LOOSEST_OBSERVED, tighten
 from hpcfit.leastsq.levels import Numbers
 from hpcfit.leastsq.presolve import presolve
+from hpcfit.leastsq.quantiles import chi_square_above
 from hpcfit.linear.chain import Unknowns
 from hpcfit.linear.dense import generalised_inverse
 from hpcfit.records import Array, Outcome
@@ -77,8 +77,7 @@ def plausible_objective(degrees_of_freedom: Numbers, sigma_known: bool) -> Array
     """The sum of squares that a correct model passes with probability IMPLAUSIBLE (M,)."""
     if not sigma_known:
         return np.full(len(degrees_of_freedom), np.inf)
-    limit: Array = chdtri(np.maximum(degrees_of_freedom, 1), IMPLAUSIBLE)
-    return limit
+    return chi_square_above(np.maximum(degrees_of_freedom, 1), IMPLAUSIBLE)
 
 
 class _Best:
