@@ -148,7 +148,7 @@ def _series(job: Job, table: Table) -> Series:
 
 def _columns(job: Job, table: Table) -> dict[str, str]:
     """The column of each quantity: given, or of the same name; a fit takes those that it observes."""
-    known = job.names.quantities or ()
+    known = job.names.quantities or job["fit"].get("observe") or ()
     chosen = dict(job["data"]["columns"]) or {name: name for name in table.columns if name in known}
     if not chosen:
         problem = f"no column of {table.path} is named like a state or observable"

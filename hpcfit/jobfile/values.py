@@ -77,8 +77,10 @@ def number_or_expression(value: Any) -> float | str:
 
 def nodes(value: Any) -> str | int | list[float]:
     """The word data, every k-th data time, or a list of times."""
-    if value == "data":
-        return "data"
+    if isinstance(value, str):
+        if value != "data":
+            raise InputError("is no choice of nodes")
+        return value
     if isinstance(value, list):
         if len(value) < 2:
             raise InputError(
@@ -186,7 +188,8 @@ def times(value: Any) -> dict[str, Any]:
         grid = [number(entry) for entry in value]
         for k in range(1, len(grid)):
             if grid[k] <= grid[k - 1]:
-                raise InputError(f"must increase: {grid[k]:g} comes after {grid[k - 1]:g}")
+                problem = f"must increase: {grid[k]:.15g} comes after {grid[k - 1]:.15g}"
+                raise InputError(f"{problem}; sort them and remove repeated ones")
         return {"list": grid}
     if isinstance(value, dict) and "file" in value:
         return {"column": "t"} | _grid_from_file(value)

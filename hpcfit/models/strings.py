@@ -46,7 +46,8 @@ def parse(source: str, names: Mapping[str, Symbol], graph: Graph) -> Symbol:
         tree = ast.parse(source.strip(), mode="eval").body
     except SyntaxError as error:
         position = f" at character {error.offset}" if error.offset else ""
-        raise InputError(f"'{_shorten(source)}' is not an expression{position}; {error.msg}") from None
+        problem = f"'{_shorten(source)}' is not an expression{position}: {error.msg}"
+        raise InputError(f"{problem}; check its operators and brackets") from None
     except (MemoryError, RecursionError):
         raise InputError(f"'{_shorten(source)}' is too long or nested too deep; split it") from None
     except ValueError as error:

@@ -16,6 +16,9 @@ NodeChoice = str | int | Sequence[float] | Array  # "data", every k-th data time
 
 def node_times(times: Array, nodes: NodeChoice) -> Array:
     """The grid (4.1) for data at the given times."""
+    if len(times) < 2:
+        problem = "only one time"
+        raise InputError(Mistake("", problem, "a fit needs data at two times at least", "data"))
     if isinstance(nodes, str):
         if nodes != "data":
             raise _mistake("is unknown", 'give "data", a whole number or a list of times', nodes)
@@ -29,8 +32,6 @@ def node_times(times: Array, nodes: NodeChoice) -> Array:
     else:
         chosen = np.asarray(nodes, dtype=float)
         _check_cover(chosen, times)
-    if len(chosen) < 2:
-        raise _mistake("gives fewer than two nodes", "a fit needs data at two times at least")
     return chosen
 
 

@@ -341,7 +341,7 @@ def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(
 
 def refused(
     arguments: list[str], fragments: list[str], capsys: pytest.CaptureFixture[str], folder: Path
-) -> None:
+) -> str:
     before = listing(folder)
     status = main(arguments)
     err = capsys.readouterr().err
@@ -354,6 +354,7 @@ def refused(
     ), err
     assert "; " in err, f"no remedy in:\n{err}"
     assert listing(folder) == before, "something was written"
+    return err
 
 
 def listing(folder: Path) -> dict[str, bytes]:
