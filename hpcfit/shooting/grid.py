@@ -23,7 +23,7 @@ def node_times(times: Array, nodes: NodeChoice) -> Array:
         if nodes != "data":
             raise _mistake("is unknown", 'give "data", a whole number or a list of times', nodes)
         chosen = times
-    elif isinstance(nodes, int):
+    elif isinstance(nodes, int | np.integer):
         if nodes < 1:
             raise _mistake("must be 1 or more", "5 puts a node at every fifth time", nodes)
         chosen = times[::nodes]

@@ -78,9 +78,7 @@ def pose(
 
 
 def _each(nodes: Any, experiments: Sequence[Series]) -> list[NodeChoice]:
-    several = (
-        isinstance(nodes, list | tuple) and nodes and not isinstance(nodes[0], int | float | np.floating)
-    )
+    several = isinstance(nodes, list | tuple) and nodes and not isinstance(nodes[0], int | float | np.number)
     if several and len(nodes) != len(experiments):
         problem = f"{len(nodes)} choices for {len(experiments)} experiments"
         raise InputError(Mistake("", problem, "give one to each", "fit.nodes"))

@@ -67,11 +67,12 @@ class Problem:
         to_node[:, :-1, 1:], to_parameters[:, :-1, 1:] = by_start[:, :, :-1], by_parameters[:, :, :-1]
         weights = self._weights()[..., None]
         rows = (members, nodes, (1 + inner) * by_state.shape[-2])
-        rows_by_node = by_state @ to_node
-        rows_by_parameters = by_state @ to_parameters + by_own[..., self.free]
+        by_state, by_own = _weighted(weights, by_state), _weighted(weights, by_own[..., self.free])
+        with np.errstate(invalid="ignore"):  # what is not finite ends the member, not the run
+            rows_by_node, rows_by_parameters = by_state @ to_node, by_state @ to_parameters + by_own
         return Chain(
-            rows_by_node=_weighted(weights, rows_by_node).reshape(*rows, n),
-            rows_by_parameters=_weighted(weights, rows_by_parameters).reshape(*rows, q),
+            rows_by_node=rows_by_node.reshape(*rows, n),
+            rows_by_parameters=rows_by_parameters.reshape(*rows, q),
             links_by_node=by_start[:, :, -1],
             links_by_parameters=by_parameters[:, :, -1],
             residuals=Residuals(self._rows(outputs, parameters), self._defects(z, ends)),
@@ -87,10 +88,18 @@ class Problem:
             for failure in self._propagate(one, parameters, False, intervals, columns).failures
         ]
         if not found:
-            return ""
+            return self._unreadable(one)
         j, first = min(found, key=lambda each: each[0])
         begin = self.grid.times[j]
         return f"from the node at t = {begin:g} to t = {first.time:g}: {first.outcome.value} ({first.cause})"
+
+    def _unreadable(self, one: Unknowns) -> str:
+        """Where an observable of a path that can be integrated is not finite; '' if all are."""
+        rows = self.take(np.array([0])).residuals(SERIAL, one).rows.reshape(self.data.shape[1:])
+        if np.isfinite(rows).all():
+            return ""
+        node, output, column = np.argwhere(~np.isfinite(rows))[0]
+        return f"at t = {self._times()[node, output]:g}: {self.readings.names[column]} is not finite"
 
     def _all_parameters(self, free: Array) -> Array:
         whole = np.repeat(self.fixed[None], len(free), axis=0)
