@@ -205,7 +205,8 @@ def _decomposed(chain: Chain, windows: Windows) -> Decomposed:
         free = np.broadcast_to(np.eye(width), (members, width, width))
     nodes_by_free = _nodes(windows, free, q)
     by_free = _rows(chain, nodes_by_free, free[:, width - q :]).reshape(members, nodes * k, -1)
-    orthogonal, square = np.linalg.qr(by_free)
+    missing = max(by_free.shape[2] - nodes * k, 0)  # rows, to as many as there are freedoms
+    orthogonal, square = np.linalg.qr(np.pad(by_free, ((0, 0), (0, missing), (0, 0))))
     left, values, right = np.linalg.svd(square)
     return Decomposed(
         chain=chain,
@@ -216,7 +217,7 @@ def _decomposed(chain: Chain, windows: Windows) -> Decomposed:
         free=free,
         nodes_by_free=nodes_by_free,
         singular_values=values,
-        left=orthogonal @ left,
+        left=orthogonal[:, : nodes * k] @ left,
         right=right.transpose(0, 2, 1),
     )
 
