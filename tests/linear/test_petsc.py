@@ -11,7 +11,6 @@ import pytest
 
 from hpcfit.linear.chain import Chain, Residuals
 from hpcfit.linear.dense import Decomposed, generalised_inverse
-from hpcfit.linear.solvers import chosen_solver
 from hpcfit.linear.windows import condense
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import InputError
@@ -188,7 +187,3 @@ def test_a_workspace_that_is_too_small_is_enlarged(monkeypatch: pytest.MonkeyPat
     found = differences(SERIAL, random_chain(2, stretch=4.0, n_nodes=900))
     assert tried == [-60, 400]
     assert max(found.values()) < 1e-9
-
-
-def test_it_is_chosen_by_its_name() -> None:
-    assert chosen_solver("petsc") is petsc_inverse
