@@ -12,7 +12,7 @@ MAY_IMPORT = {
     "math": {"models"},
     "kernels": {"models"},
     "flow": {"models", "kernels"},
-    "linear": set(),
+    "linear": {"kernels"},
     "shooting": {"models", "kernels", "flow", "linear"},
     "leastsq": {"linear"},
     "lyapunov": {"models", "kernels", "flow"},

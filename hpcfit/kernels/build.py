@@ -45,7 +45,7 @@ def kernel_for(model: Model, *, quad: bool = False, events: Sequence[Symbol] = (
     if key not in _BY_MODEL or _BY_MODEL[key][0] is not model:
         compiler = needed_compiler()
         source = model_source(model, compiler, events)
-        _BY_MODEL[key] = (model, _built(compiler, model.name, source, quad))
+        _BY_MODEL[key] = (model, built(compiler, model.name, source, quad))
     return _BY_MODEL[key][1]
 
 
@@ -54,7 +54,7 @@ def model_source(model: Model, compiler: str, events: Sequence[Symbol] = ()) -> 
     return kernel_source(model, Blocking(registers=24 if has_wide_registers(compiler) else 10), events)
 
 
-def _built(compiler: str, name: str, source: str, quad: bool) -> Kernel:
+def built(compiler: str, name: str, source: str, quad: bool) -> Kernel:
     identity = _identity(compiler, source, quad)
     if identity not in _LOADED:
         folder = open_cache()

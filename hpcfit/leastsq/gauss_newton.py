@@ -11,7 +11,7 @@ import numpy as np
 from hpcfit.leastsq.levels import LEVELS, Level, Numbers
 from hpcfit.leastsq.scaling import natural_scales
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns, scaled_residuals
-from hpcfit.linear.dense import GeneralisedInverse, generalised_inverse
+from hpcfit.linear.solvers import Solver, dense
 from hpcfit.records import Array, Iteration, Outcome
 
 TOLERANCE = 1e-10  # of the scaled increment
@@ -29,7 +29,6 @@ class Problem(Protocol):
     def linearise(self, comm: Any, z: Unknowns) -> Chain: ...
 
 
-Inverse = Callable[[Any, Chain], GeneralisedInverse]
 Watch = Callable[[Iteration], None]
 
 
@@ -79,7 +78,7 @@ def gauss_newton(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
-    inverse: Inverse = generalised_inverse,
+    solver: Solver = dense,
 ) -> None:
     """Move the named members of the course to their solutions, or to where they cannot go on.
 
@@ -93,7 +92,7 @@ def gauss_newton(
     for _ in range(max_iterations):
         if not len(members):
             return
-        members = _iterate(comm, problem, course, members, damper, last, tolerance, inverse)
+        members = _iterate(comm, problem, course, members, damper, last, tolerance, solver)
 
 
 def _iterate(
@@ -104,7 +103,7 @@ def _iterate(
     damper: Level,
     last: Array,
     tolerance: float,
-    inverse: Inverse,
+    solver: Solver,
 ) -> Numbers:
     """One iteration; the members that go on are returned."""
     members, part, z, chain = linearised(comm, problem, course, members)
@@ -112,8 +111,9 @@ def _iterate(
         return members
     course.iterations[members] += 1
     scales = natural_scales(chain, z)
-    plus = inverse(comm, chain.scaled(scales))
-    step = plus.solve(plus.chain.residuals)
+    here = scaled_residuals(chain.residuals, scales)
+    plus = solver(comm, chain, scales)
+    step = plus.solve(here)
     increment = step.norms()
     arrived = (increment < tolerance) | ((increment < FLOOR) & (increment > 0.5 * last[members]))
 
@@ -128,7 +128,7 @@ def _iterate(
             plus.take(far), step.take(far), lambda a, which: trial(a, far[which]), members[far]
         )
     course.move(members, z.plus(scales.unscaled(step), alpha))
-    _note(course, "exact", members, plus, increment, alpha)
+    _note(course, members, here, plus.rank, increment, alpha)
     last[members] = np.where(alpha == 1.0, increment, np.inf)
     stalled = alpha == 0.0
     course.end(members[stalled], Outcome.STALLED)
@@ -153,19 +153,18 @@ def linearised(
 
 
 def _note(
-    course: Course, phase: str, members: Numbers, plus: GeneralisedInverse, increment: Array, alpha: Array
+    course: Course, members: Numbers, residuals: Residuals, rank: Numbers, increment: Array, alpha: Array
 ) -> None:
-    residuals = plus.chain.residuals
     objective, defect = residuals.objective(), np.abs(residuals.links).max(axis=(1, 2))
     for k, member in enumerate(members):
         course.note(
             member,
             Iteration(
-                phase=phase,
+                phase="exact",
                 objective=float(objective[k]),
                 defect=float(defect[k]),
                 increment=float(increment[k]),
                 damping=float(alpha[k]),
-                rank=int(plus.rank[k]),
+                rank=int(rank[k]),
             ),
         )

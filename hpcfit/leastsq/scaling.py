@@ -15,8 +15,8 @@ def natural_scales(chain: Chain, z: Unknowns) -> Scales:
     size = np.sqrt(0.5 * ((z.nodes**2).mean(axis=1) + (arrivals**2).mean(axis=1)))
     states = np.maximum(size, SMALLEST_PART * size.max(axis=1, keepdims=True))
     states = np.where(states > 0.0, states, 1.0)
-    effect = chain.links_by_parameters / states[:, None, :, None]
-    moved = np.sqrt((effect**2).sum(axis=2).mean(axis=1))
+    slopes = chain.links_by_parameters
+    moved = np.sqrt(np.einsum("mjiq,mjiq,mi->mq", slopes, slopes, states**-2.0) / slopes.shape[1])
     with np.errstate(divide="ignore"):
         parameters = np.where(moved > 0.0, 1.0 / moved, np.maximum(np.abs(z.parameters), 1.0))
     return Scales(states, parameters)

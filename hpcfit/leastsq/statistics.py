@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from hpcfit.leastsq.gauss_newton import Inverse, Problem
+from hpcfit.leastsq.gauss_newton import Problem
 from hpcfit.leastsq.levels import Flags, Numbers
 from hpcfit.leastsq.quantiles import fisher, student
 from hpcfit.leastsq.scaling import natural_scales
 from hpcfit.linear.chain import Chain, Unknowns
-from hpcfit.linear.dense import GeneralisedInverse, generalised_inverse
+from hpcfit.linear.solvers import Solver, dense
 from hpcfit.records import Array
 
 INVOLVED = 0.1  # of the largest component: an unknown that takes part in a direction that the data do not see
@@ -30,14 +30,14 @@ class Spread:
     blind_parameters: Array  # (M, q)
 
 
-def spread(comm: Any, problem: Problem, z: Unknowns, inverse: Inverse = generalised_inverse) -> Spread:
+def spread(comm: Any, problem: Problem, z: Unknowns, solver: Solver = dense) -> Spread:
     """One more linearisation, at the solution; NaN for members whose path cannot be integrated."""
     chain = problem.linearise(comm, z)
     alive = chain.finite()
     if not alive.all():
-        return _nowhere(chain) if not alive.any() else _some(comm, problem, z, inverse, alive)
+        return _nowhere(chain) if not alive.any() else _some(comm, problem, z, solver, alive)
     scales = natural_scales(chain, z)
-    plus = inverse(comm, chain.scaled(scales))
+    plus = solver(comm, chain, scales)
     nodes, parameters = plus.covariance_factor()
     blind_states, blind_parameters = _blind(plus)
     return Spread(
@@ -49,7 +49,7 @@ def spread(comm: Any, problem: Problem, z: Unknowns, inverse: Inverse = generali
     )
 
 
-def _blind(plus: GeneralisedInverse) -> tuple[Array, Array]:
+def _blind(plus: Any) -> tuple[Array, Array]:
     """How far each unknown takes part in directions that the data do not see: (M, e n), (M, q)."""
     members, _, _, n, q = plus.chain.shape
     first = [0, *(j + 1 for j, same in enumerate(plus.chain.linked) if not same)]
@@ -60,9 +60,9 @@ def _blind(plus: GeneralisedInverse) -> tuple[Array, Array]:
     return np.linalg.norm(states, axis=2), np.linalg.norm(directions[0][1], axis=2)
 
 
-def _some(comm: Any, problem: Problem, z: Unknowns, inverse: Inverse, alive: Flags) -> Spread:
+def _some(comm: Any, problem: Problem, z: Unknowns, solver: Solver, alive: Flags) -> Spread:
     """The spread of those members that have one."""
-    part = spread(comm, problem.take(alive), z.take(alive), inverse)
+    part = spread(comm, problem.take(alive), z.take(alive), solver)
     return Spread(**{name: _padded(values, alive) for name, values in vars(part).items()})
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE, Course, Inverse, Problem, gauss_newton
+from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE, Course, Problem, gauss_newton
 from hpcfit.leastsq.homotopy import LOOSEST_HIDDEN, LOOSEST_OBSERVED, tighten
 from hpcfit.leastsq.levels import Numbers
 from hpcfit.leastsq.presolve import presolve
 from hpcfit.leastsq.quantiles import chi_square_above
 from hpcfit.linear.chain import Unknowns
-from hpcfit.linear.dense import generalised_inverse
+from hpcfit.linear.solvers import Solver, dense
 from hpcfit.records import Array, Outcome
 
 PHASES = ("auto", "exact", "presolve", "weak")
@@ -28,7 +28,7 @@ class Options:
     max_iterations: int = MAX_ITERATIONS
     level: str = "natural"
     phases: str = "auto"
-    inverse: Inverse = generalised_inverse
+    solver: Solver = dense
 
 
 def solve(
@@ -63,7 +63,7 @@ def solve(
             tolerance=options.tolerance,
             max_iterations=options.max_iterations,
             level=options.level,
-            inverse=options.inverse,
+            solver=options.solver,
         )
         objective = problem.take(members).residuals(comm, course.z.take(members)).objective()
         best.keep(members, objective)

@@ -60,19 +60,13 @@ class Problem:
         ends, by_start, by_parameters = self._integrate(comm, z, parameters, sensitivities=True)
         outputs = self._at_outputs(z, ends)
         by_state, by_own = self.readings.slopes(self._times(), outputs, parameters[:, None, None])
-        inner = outputs.shape[2] - 1
-        to_node = np.zeros((members, nodes, 1 + inner, n, n))
-        to_node[:, :, 0] = np.eye(n)
-        to_parameters = np.zeros((members, nodes, 1 + inner, n, q))
-        to_node[:, :-1, 1:], to_parameters[:, :-1, 1:] = by_start[:, :, :-1], by_parameters[:, :, :-1]
         weights = self._weights()[..., None]
-        rows = (members, nodes, (1 + inner) * by_state.shape[-2])
         by_state, by_own = _weighted(weights, by_state), _weighted(weights, by_own[..., self.free])
-        with np.errstate(invalid="ignore"):  # what is not finite ends the member, not the run
-            rows_by_node, rows_by_parameters = by_state @ to_node, by_state @ to_parameters + by_own
+        if outputs.shape[2] > 1:
+            by_state, by_own = _from_nodes(by_state, by_own, by_start, by_parameters)
         return Chain(
-            rows_by_node=rows_by_node.reshape(*rows, n),
-            rows_by_parameters=rows_by_parameters.reshape(*rows, q),
+            rows_by_node=_rows_of_all(by_state, members, nodes, n),
+            rows_by_parameters=_rows_of_all(by_own, members, nodes, q),
             links_by_node=by_start[:, :, -1],
             links_by_parameters=by_parameters[:, :, -1],
             residuals=Residuals(self._rows(outputs, parameters), self._defects(z, ends)),
@@ -179,12 +173,32 @@ class Problem:
         return rows.reshape(*outputs.shape[:2], -1)
 
     def _weights(self) -> Array:
-        return np.where(np.isfinite(self.data), self.weights, 0.0)
+        """1 / sigma (1 or M, N, outputs, o); 0 where there are no data."""
+        there = np.isfinite(self.data)
+        return self.weights if there.all() else np.where(there, self.weights, 0.0)
 
     def _defects(self, z: Unknowns, ends: Array) -> Array:
         """x(tau_j+1; s_j, p) - s_j+1 (4.5)."""
         linked = np.array(self.grid.linked)[:, None]
         return np.where(linked, ends[:, :, -1] - z.nodes[:, 1:], 0.0)
+
+
+def _from_nodes(by_state: Array, by_own: Array, by_start: Array, by_parameters: Array) -> tuple[Array, Array]:
+    """Slopes of readings at all outputs by the node before them and by the parameters."""
+    members, links, inner, n, q = by_parameters.shape
+    to_node = np.zeros((members, links + 1, inner, n, n))
+    to_node[:, :, 0] = np.eye(n)
+    to_parameters = np.zeros((members, links + 1, inner, n, q))
+    to_node[:, :-1, 1:], to_parameters[:, :-1, 1:] = by_start[:, :, :-1], by_parameters[:, :, :-1]
+    with np.errstate(invalid="ignore"):  # what is not finite ends the member, not the run
+        return by_state @ to_node, by_state @ to_parameters + by_own
+
+
+def _rows_of_all(slopes: Array, members: int, nodes: int, width: int) -> Array:
+    """(M, N, rows, width) from (1 or M, 1 or N, outputs, o, width); what all share is stored once."""
+    shared = np.broadcast_to(slopes, (len(slopes), nodes, *slopes.shape[2:]))
+    rows = shared.reshape(len(slopes), nodes, slopes.shape[2] * slopes.shape[3], width)
+    return np.broadcast_to(rows, (members, *rows.shape[1:]))
 
 
 def _weighted(weights: Array, values: Array) -> Array:

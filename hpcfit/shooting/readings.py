@@ -14,7 +14,7 @@ from hpcfit.records import Array
 
 
 class Readings:
-    """g (..., o) and dg/dx (..., o, n), dg/dp (..., o, n_p) of the named quantities."""
+    """g (..., o) and dg/dx (..., o, n), dg/dp (..., o, n_p) of the named quantities; constant slopes once."""
 
     def __init__(self, model: Model, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -41,8 +41,9 @@ class Readings:
 
     def slopes(self, t: Any, states: Array, parameters: Array) -> tuple[Array, Array]:
         shape, o = states.shape[:-1], len(self.names)
-        if self.only_states:
-            return np.broadcast_to(self._pick, (*shape, o, self.n)), np.zeros((*shape, o, self.n_p))
+        if self.only_states:  # the same everywhere
+            once = (1,) * len(shape)
+            return self._pick.reshape(*once, o, self.n), np.zeros((*once, o, self.n_p))
         flat = _stacked(self._slopes(t, _split(states), _split(parameters)), shape)
         table = np.moveaxis(flat.reshape(*shape, self.n + self.n_p, o), -1, -2)
         return table[..., : self.n], table[..., self.n :]

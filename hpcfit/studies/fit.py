@@ -15,7 +15,7 @@ from hpcfit.leastsq.levels import LEVELS
 from hpcfit.leastsq.statistics import Spread, common_factor, fisher_factor, involved, single_factor, spread
 from hpcfit.leastsq.strategy import PHASES, Options, plausible_objective, solve
 from hpcfit.linear.chain import Unknowns
-from hpcfit.linear.solvers import SOLVERS, chosen_solver
+from hpcfit.linear.solvers import SOLVERS
 from hpcfit.models.define import Model
 from hpcfit.models.derivatives import derivative
 from hpcfit.models.evaluate import Program
@@ -117,7 +117,7 @@ def chosen_options(
     ):
         if given not in known:
             raise InputError(Mistake("", "is unknown", nearest(given, known), what, given))
-    return Options(tolerance, max_iterations, level, phases, chosen_solver(solver))
+    return Options(tolerance, max_iterations, level, phases, SOLVERS[solver or "dense"])
 
 
 def solve_posed(comm: Any, posed: Posed, options: Options, watch: Watch | None = None) -> Solved:
@@ -126,7 +126,7 @@ def solve_posed(comm: Any, posed: Posed, options: Options, watch: Watch | None =
     freedom = posed.problem.observed() - _unknowns(posed)
     limit = plausible_objective(freedom, posed.sigma_known)
     solve(comm, posed.problem, course, posed.precision, limit, options)
-    return Solved(course, spread(comm, posed.problem, course.z, options.inverse), freedom)
+    return Solved(course, spread(comm, posed.problem, course.z, options.solver), freedom)
 
 
 def _unknowns(posed: Posed) -> int:
