@@ -21,6 +21,7 @@ LOOSEST_HIDDEN, LOOSEST_OBSERVED, TIGHTEST = 10.0, 1.0, 1e-3
 TIGHTENING = 0.4
 INNER_STEPS = 4  # at one looseness
 REJECTIONS = 6  # at one looseness
+PATIENCE = 3  # rejections that are left to the nodes; then the parameters go slower as well
 SETTLED = 0.02  # relative fall of the merit at which the next looseness begins
 LARGEST_CHANGE = 0.3  # of a parameter in one step
 NEIGHBOURS = 7  # nodes that are judged together
@@ -34,6 +35,7 @@ def tighten(comm: Any, problem: Problem, course: Course, members: Numbers, loose
     looseness[members] = loosest
     holds = np.zeros(course.z.nodes.shape[:2])
     taken, rejected = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
+    reach = np.full(count, LARGEST_CHANGE)  # of the parameters in one step
     for _ in range(MAX_ITERATIONS):
         members = members[looseness[members] >= TIGHTEST]
         if not len(members):
@@ -43,13 +45,15 @@ def tighten(comm: Any, problem: Problem, course: Course, members: Numbers, loose
             return
         scales, loose = natural_scales(chain, z), looseness[members]
         step = scales.unscaled(weak_step(chain.scaled(scales), loose, holds[members]))
-        step = _capped(step, z, scales)
+        step = _capped(step, z, scales, reach[members])
         moved = z.plus(step, np.ones(len(members)))
         before = _merit(scaled_residuals(chain.residuals, scales), loose)
         after = _merit(scaled_residuals(part.residuals(comm, moved), scales), loose)
         worse = _around(after) > _around(before) + 0.5
         fell = after.sum(axis=1) < before.sum(axis=1)
         holds[members] = _new_holds(holds[members], worse, fell)
+        stuck = rejected[members] >= PATIENCE
+        reach[members] = np.where(fell, LARGEST_CHANGE, np.where(stuck, 0.1, 1.0) * reach[members])
         course.move(members[fell], moved.take(fell))
         taken[members] += fell
         rejected[members] = np.where(fell, 0, rejected[members] + 1)
@@ -72,9 +76,9 @@ def tighten(comm: Any, problem: Problem, course: Course, members: Numbers, loose
         taken[onward] = rejected[onward] = 0
 
 
-def _capped(step: Unknowns, z: Unknowns, scales: Scales) -> Unknowns:
-    """No parameter changes by more than LARGEST_CHANGE of itself (or of what it does in one interval)."""
-    allowed = LARGEST_CHANGE * np.maximum(np.abs(z.parameters), 0.01 * scales.parameters)
+def _capped(step: Unknowns, z: Unknowns, scales: Scales, reach: Array) -> Unknowns:
+    """No parameter changes by more than its reach, a part of itself (or of what it does in one interval)."""
+    allowed = reach[:, None] * np.maximum(np.abs(z.parameters), 0.01 * scales.parameters)
     excess = np.abs(step.parameters / allowed).max(axis=1, keepdims=True, initial=1.0)
     return Unknowns(step.nodes, step.parameters / excess)
 
