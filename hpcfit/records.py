@@ -25,7 +25,8 @@ class Mistake:
     def __str__(self) -> str:
         shown = "" if self.value is None else f" = {_short(self.value)}"
         said = self.problem + (f"; {self.remedy}" if self.remedy else "")
-        return ": ".join(part for part in (self.place, self.key + shown, said) if part)
+        line = ": ".join(part for part in (self.place, self.key + shown, said) if part)
+        return line.replace("\n", "\\n")  # one mistake, one line
 
 
 def _short(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from hpcfit.records import Iteration
 
-QUIET_SECONDS = 2.0  # short work says nothing
+QUIET_SECONDS, SHORT_SECONDS = 2.0, 0.2  # short work says nothing
 TERMINAL_SECONDS, PLAIN_SECONDS = 0.5, 30.0
 
 
@@ -60,7 +60,7 @@ class IterationLine(Line):
     """Call it with every iteration of a fit."""
 
     def __init__(self, what: str, stream: TextIO | None = None) -> None:
-        super().__init__(stream, 0.0, 0.05, 2.0)
+        super().__init__(stream, SHORT_SECONDS, 0.05, 2.0)
         self._what = what
         self._count = 0
 

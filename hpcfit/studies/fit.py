@@ -60,7 +60,6 @@ def fit(
     the data; a hidden state at zero). weights: by observed name, 0 = not considered. derived: expressions of
     the initial state and the parameters (default: the model's invariant). truth is only shown beside them.
     """
-    clock = time.perf_counter()
     several = [experiments] if isinstance(experiments, Experiment | Series) else list(experiments)
     series = [each.series if isinstance(each, Experiment) else each for each in several]
 
@@ -94,7 +93,6 @@ def fit(
         expressions=expressions,
         truth=truth or {},
         solver=solver or "dense",
-        seconds=time.perf_counter() - clock,
     )
 
 
@@ -105,6 +103,7 @@ class Solved:
     course: Course
     spread: Spread
     degrees_of_freedom: Any  # (M,)
+    seconds: float  # from the start to the covariance
 
 
 def chosen_options(
@@ -125,8 +124,10 @@ def solve_posed(comm: Any, posed: Posed, options: Options, watch: Watch | None =
     course = Course.begin(posed.start, watch)
     freedom = posed.problem.observed() - _unknowns(posed)
     limit = plausible_objective(freedom, posed.sigma_known)
+    clock = time.perf_counter()
     solve(comm, posed.problem, course, posed.precision, limit, options)
-    return Solved(course, spread(comm, posed.problem, course.z, options.solver), freedom)
+    found = spread(comm, posed.problem, course.z, options.solver)
+    return Solved(course, found, freedom, time.perf_counter() - clock)
 
 
 def _unknowns(posed: Posed) -> int:
@@ -184,7 +185,6 @@ def _result(
     expressions: Mapping[str, Symbol],
     truth: Mapping[str, float],
     solver: str,
-    seconds: float,
 ) -> FitResult:
     course, problem = solved.course, posed.problem
     values, factors = unknown_values(posed, solved)
@@ -221,7 +221,7 @@ def _result(
         linearisations=int(course.linearisations[0]),
         history=tuple(course.history[0]),
         solver=solver,
-        seconds=seconds,
+        seconds=solved.seconds,
         truth=_truth(model, posed, expressions, truth),
         units=model.units,
     )
