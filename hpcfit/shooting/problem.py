@@ -19,6 +19,8 @@ from hpcfit.records import Array, Lanes
 from hpcfit.shooting.grid import Grid
 from hpcfit.shooting.readings import Readings
 
+MAX_STEPS = 20_000  # from node to node; a trial that needs more has lost its way, and others wait for it
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -150,6 +152,7 @@ class Problem:
             sensitivities=sensitivities,
             tolerance=self.tolerance,
             method=self.method,
+            max_steps=None if self.model.kind == "map" else MAX_STEPS,
         )
 
     def _at_outputs(self, z: Unknowns, ends: Array) -> Array:

@@ -218,3 +218,13 @@ def test_without_free_parameters_only_states_are_unknown() -> None:
     chain = posed.problem.linearise(SERIAL, posed.start)
     assert chain.shape == (1, 9, 1, 1, 0)
     assert np.abs(chain.residuals.links).max() < 1e-14  # 2, 1.25, ... are the exact solution
+
+
+def test_a_trial_with_absurd_parameters_ends_soon_and_is_not_finite() -> None:
+    """A relaxation of 1e-10 over times of 0.1 is a billion steps: nobody waits for that."""
+    lorenz = find("lorenz")
+    times = 0.1 * np.arange(5)
+    seen = Experiment(times, {"x": times, "y": times, "z": times}).series
+    posed = pose(lorenz, [seen], guess={"sigma": 1e10, "r": 28.0, "b": 2.0})
+    assert not posed.problem.residuals(SERIAL, posed.start).finite().any()
+    assert "the step budget is spent" in posed.problem.failures(posed.start)
