@@ -21,7 +21,7 @@ LOOSEST_HIDDEN, LOOSEST_OBSERVED, TIGHTEST = 10.0, 1.0, 1e-3
 TIGHTENING = 0.4
 INNER_STEPS = 4  # at one looseness
 REJECTIONS = 6  # at one looseness
-PATIENCE = 3  # rejections that are left to the nodes; then the parameters go slower as well
+PATIENCE = 4  # rejections that are left to the nodes; then the parameters go slower as well
 SETTLED = 0.02  # relative fall of the merit at which the next looseness begins
 LARGEST_CHANGE = 0.3  # of a parameter in one step
 NEIGHBOURS = 7  # nodes that are judged together
@@ -57,8 +57,8 @@ def tighten(comm: Any, problem: Problem, course: Course, members: Numbers, loose
         course.move(members[fell], moved.take(fell))
         taken[members] += fell
         rejected[members] = np.where(fell, 0, rejected[members] + 1)
-        gain = 1.0 - after.sum(axis=1) / before.sum(axis=1)
-        ready = fell & (gain < SETTLED) | (taken[members] >= INNER_STEPS) | (rejected[members] >= REJECTIONS)
+        settled = after.sum(axis=1) > (1.0 - SETTLED) * before.sum(axis=1)
+        ready = fell & settled | (taken[members] >= INNER_STEPS) | (rejected[members] >= REJECTIONS)
         for k, member in enumerate(members):
             course.note(
                 member,

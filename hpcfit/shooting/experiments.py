@@ -11,6 +11,8 @@ from hpcfit.models.define import Model
 from hpcfit.models.names import nearest
 from hpcfit.records import Array, InputError, Mistake, Series
 
+LARGEST = 1e50  # of values, guesses and weights, and of 1 / sigma: squares of their products must exist
+
 Sigma = float | Mapping[str, Any] | Sequence[Any] | Array
 
 
@@ -77,6 +79,14 @@ def checked(series: Series) -> Series:
         k, column = np.argwhere(there & ~(sigma > 0.0))[0]
         problem = f"sigma of {series.names[column]} is {sigma[k, column]:g} at t = {times[k]:.15g}"
         raise _mistake(problem, "standard deviations must be positive")
+    for what, numbers, beyond in (
+        ("value", values, np.abs(values) > LARGEST),
+        ("sigma", sigma, sigma is not None and sigma < 1.0 / LARGEST),
+    ):
+        if numbers is not None and (there & beyond).any():
+            k, column = np.argwhere(there & beyond)[0]
+            problem = f"the {what} of {series.names[column]} is {numbers[k, column]:g} at t = {times[k]:.15g}"
+            raise _mistake(problem, f"choose units that need no numbers beyond {LARGEST:g}")
     return series
 
 

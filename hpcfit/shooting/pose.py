@@ -15,7 +15,7 @@ from hpcfit.models.graph import Graph
 from hpcfit.models.names import nearest
 from hpcfit.models.strings import parse
 from hpcfit.records import Array, InputError, Mistake, Series
-from hpcfit.shooting.experiments import check_names, checked
+from hpcfit.shooting.experiments import LARGEST, check_names, checked
 from hpcfit.shooting.grid import Grid, NodeChoice, make_grid, node_times
 from hpcfit.shooting.problem import Problem
 from hpcfit.shooting.readings import Readings
@@ -78,7 +78,10 @@ def pose(
 
 
 def _each(nodes: Any, experiments: Sequence[Series]) -> list[NodeChoice]:
-    several = isinstance(nodes, list | tuple) and nodes and not isinstance(nodes[0], int | float | np.number)
+    """One choice for each experiment; a list of numbers alone is a list of times for all of them."""
+    several = isinstance(nodes, list | tuple) and not all(
+        isinstance(k, int | float | np.number) for k in nodes
+    )
     if several and len(nodes) != len(experiments):
         problem = f"{len(nodes)} choices for {len(experiments)} experiments"
         raise InputError(Mistake("", problem, "give one to each", "fit.nodes"))
@@ -95,10 +98,10 @@ def _parameters(
                 problem = f"{model.name} has no parameter '{name}'"
                 remedy = nearest(name, model.parameters)
                 raise InputError(Mistake("", problem, remedy, f"{what}.{name}", value))
-            if not np.isfinite(value):
-                raise InputError(
-                    Mistake("", "is not finite", "give a finite number", f"{what}.{name}", value)
-                )
+            if not abs(value) <= LARGEST:
+                problem = "is not finite" if not np.isfinite(value) else "is too large"
+                remedy = f"give a number below {LARGEST:g}"
+                raise InputError(Mistake("", problem, remedy, f"{what}.{name}", value))
     for name in model.parameters:
         if (name in guess) == (name in fixed):
             both = "both a guess and a fixed value" if name in guess else "neither a guess nor a fixed value"
@@ -120,10 +123,9 @@ def _check_weights(names: Sequence[str], weights: Mapping[str, float]) -> None:
         if name not in names:
             problem = f"'{name}' is not observed"
             raise InputError(Mistake("", problem, nearest(name, names), f"fit.weights.{name}", weight))
-        if not (np.isfinite(weight) and weight >= 0.0):
-            raise InputError(
-                Mistake("", "must not be negative", "give 0 or 1", f"fit.weights.{name}", weight)
-            )
+        if not 0.0 <= weight <= LARGEST:
+            problem = "must not be negative" if weight < 0.0 else "is not finite, or too large"
+            raise InputError(Mistake("", problem, "give 0 or 1", f"fit.weights.{name}", weight))
 
 
 def _check_count(problem: Problem, model: Model, n_experiments: int) -> None:
@@ -203,13 +205,13 @@ def _along(name: str, given: float | str, times: Array) -> Array:
     """A number, or an expression in t, at the given times."""
     graph = Graph()
     time = graph.leaf("time")
-    symbol = parse(given, {"t": time, "pi": graph.symbol(np.pi)}, graph) if isinstance(given, str) else None
-    if symbol is None:
-        return np.full(len(times), float(given))
+    symbols = {"t": time, "pi": graph.symbol(np.pi)}
+    symbol = parse(given, symbols, graph) if isinstance(given, str) else graph.symbol(float(given))
     (value,) = Program(graph, [symbol])(times, (), ())
     along = np.broadcast_to(value, times.shape)
-    if not np.isfinite(along).all():
-        bad = float(times[int(np.argmin(np.isfinite(along)))])
-        problem = f"is not finite at t = {bad:g}"
+    usable = np.abs(along) <= LARGEST
+    if not usable.all():
+        k = int(np.argmin(usable))
+        problem = f"is {'too large' if np.isfinite(along[k]) else 'not finite'} at t = {times[k]:g}"
         raise InputError(Mistake("", problem, "change the expression", f"nodes.{name}", given))
     return along

@@ -125,8 +125,9 @@ def solve_posed(comm: Any, posed: Posed, options: Options, watch: Watch | None =
     freedom = posed.problem.observed() - _unknowns(posed)
     limit = plausible_objective(freedom, posed.sigma_known)
     clock = time.perf_counter()
-    solve(comm, posed.problem, course, posed.precision, limit, options)
-    found = spread(comm, posed.problem, course.z, options.solver)
+    with np.errstate(all="ignore"):  # what is not finite is found and reported member by member
+        solve(comm, posed.problem, course, posed.precision, limit, options)
+        found = spread(comm, posed.problem, course.z, options.solver)
     return Solved(course, found, freedom, time.perf_counter() - clock)
 
 

@@ -46,7 +46,7 @@ nodes = "data"
 ENSEMBLE = LORENZ.replace('"fit"', '"ensemble"') + "[ensemble]\nof = 'fit'\nmembers = 3\n"
 MODEL = 'states = ["x", "v"]\nparameters = ["k", "c"]\nequations = {x = "v", v = "-k*x - c*v"}\n'
 OBSERVABLES = 'observables = {energy = "v**2/2"}\n'
-HUGE = LORENZ.replace("sigma = 9.0", "sigma = -1e200").replace("r = 27.0", "r = 1e200")
+HUGE = LORENZ.replace("sigma = 9.0", "sigma = -1e40").replace("r = 27.0", "r = 1e40")
 BLOW_UP = FIT.replace('v = "-k*x - c*v"', 'v = "k*v**2 + c"').replace("k = 1.0", "k = 1e6")
 NODES_SHORT = FIT + "nodes = [1.0, 4.0]\n"
 MAP = """kind = "fit"
@@ -87,6 +87,11 @@ CHECKED: dict[str, tuple[str, str | None, list[str]]] = {
     "tabs": (FIT, DATA.replace(",", "\t"), ["data.file", "separated by tabs", "with commas"]),
     "text in a cell": (FIT, data("-0.9", "low"), ["data.file", "line 4, column v", "'low'", "empty"]),
     "infinite value": (FIT, data("-0.9", "inf"), ["data.file", "row 3: v is infinite", "empty"]),
+    "value without square": (
+        FIT,
+        data("-0.9", "1e300"),
+        ["job.toml:7: data", "value of v is 1e+300 at t = 2", "choose units"],
+    ),
     "times unsorted": (FIT, data("\n3,", "\n1.5,"), ["data.time", "1.5 (row 4) after 2", "sort the rows"]),
     "times equal": (FIT, data("\n3,", "\n2,"), ["data.time", "2 (row 4) after 2", "remove repeated"]),
     "time missing": (FIT, data("\n3,", "\nnan,"), ["data.time", "row 4 has no time", "remove the row"]),
@@ -159,6 +164,11 @@ CHECKED: dict[str, tuple[str, str | None, list[str]]] = {
         DATA,
         ["job.toml:9: data.sigma.w = 0.1", "no state or observable 'w'", "known: x v energy"],
     ),
+    "sigma almost zero": (
+        fit("sigma = 0.1", "sigma = {x = 0.1, v = 1e-200}"),
+        DATA,
+        ["job.toml:7: data", "sigma of v is 1e-200 at t = 0", "choose units"],
+    ),
     # what is observed
     "unknown observable": (
         fit('["x", "v"]\n', '["x", "enrgy"]\n', FIT.replace('states = ["x", "v"]', 'states = "x v"')),
@@ -219,6 +229,11 @@ CHECKED: dict[str, tuple[str, str | None, list[str]]] = {
     ),
     "guess infinite": (fit("k = 1.0", "k = inf"), DATA, ["job.toml:11: guess.k = inf", "must be finite"]),
     "guess not a number": (fit("k = 1.0", "k = nan"), DATA, ["job.toml:11: guess.k = nan", "must be finite"]),
+    "guess without square": (
+        fit("k = 1.0", "k = 1e200"),
+        DATA,
+        ["job.toml:11: guess.k = 1e+200", "too large", "below 1e+50"],
+    ),
     "guess text": (fit("k = 1.0", 'k = "one"'), DATA, ['guess.k = "one"', "unknown name 'one'", "known: pi"]),
     "guess a list": (fit("k = 1.0", "k = [1, 2]"), DATA, ["job.toml:11: guess.k = [1, 2]", "not a number"]),
     "fixed unknown": (
