@@ -54,7 +54,7 @@ def test_an_interrupt_leaves_nothing_and_says_so(method: str, job: Path) -> None
     process = subprocess.Popen(
         [*HPCFIT, "run", "job.toml"], cwd=job.parent, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(3.0)
+    time.sleep(1.2)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
