@@ -216,16 +216,29 @@ def _run(
     if watch is None:
         kernel.library.propagate(ctypes.byref(job))
         return
-    thread = threading.Thread(target=kernel.library.propagate, args=(ctypes.byref(job),))
-    thread.start()
+    done = threading.Event()  # an interrupted Thread.join() takes the thread for ended (python/cpython#90882)
+
+    def run() -> None:
+        kernel.library.propagate(ctypes.byref(job))
+        done.set()
+
+    threading.Thread(target=run).start()
     try:
-        while thread.is_alive():
-            thread.join(WATCH_SECONDS)
+        while not done.wait(WATCH_SECONDS):
             watch(float(covered[0]))
         watch(1.0)
     finally:
         stop[0] = 1
-        thread.join()
+        _outlast(done)
+
+
+def _outlast(done: threading.Event) -> None:
+    """Wait for the kernel, which writes into our arrays, whatever interrupts the waiting."""
+    try:
+        done.wait()
+    except BaseException:
+        _outlast(done)
+        raise
 
 
 def _failures(model: Model, arrays: dict[str, Any], max_steps: int) -> tuple[Failure, ...]:
