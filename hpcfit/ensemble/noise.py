@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 
+from hpcfit.ensemble.streams import generators
 from hpcfit.records import Array, InputError, Noise
 
 BEYOND_3_SIGMA = ("keep", "redraw", "discard")
-
-
-def generator(seed: int, member: int, quantity: int) -> np.random.Generator:
-    """The stream of random numbers of one quantity in one member of an ensemble."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(member, quantity)))
 
 
 def standard_deviations(exact: Array, names: Sequence[str], noise: Noise) -> Array:
@@ -36,22 +33,47 @@ def add_noise(
 
     A value beyond three standard deviations is kept, drawn again, or discarded (NaN), as the noise says.
     """
+    values, sigma = noisy_members(exact, names, quantities, noise, seed, (member,))
+    return values[0], sigma
+
+
+def noisy_members(
+    exact: Array,
+    names: Sequence[str],
+    quantities: Sequence[int],
+    noise: Noise,
+    seed: int,
+    members: Sequence[int],
+) -> tuple[Array, Array]:
+    """Values of many members (M, n_times, n_names), and the standard deviations (n_times, n_names)."""
     sigma = standard_deviations(exact, names, noise)
-    errors = np.empty_like(exact)
-    for j, quantity in enumerate(quantities):
-        errors[:, j] = _draw(generator(seed, member, quantity), len(exact), noise.beyond_3_sigma)
-    return exact + sigma * errors, sigma
+    pairs = list(product(members, quantities))
+    rngs = generators(seed, [member for member, _ in pairs], [quantity for _, quantity in pairs])
+    errors = _draw(rngs, len(exact), noise.beyond_3_sigma).reshape(len(members), len(quantities), len(exact))
+    values = np.ascontiguousarray(errors.transpose(0, 2, 1))
+    values *= sigma  # in place: new arrays of this size cost more than the arithmetic
+    return np.add(exact, values, out=values), sigma
 
 
-def _draw(rng: np.random.Generator, count: int, beyond_3_sigma: str) -> Array:
-    values = rng.standard_normal(count)
-    far = np.abs(values) > 3.0
+def _draw(rngs: Sequence[np.random.Generator], count: int, beyond_3_sigma: str) -> Array:
+    """Standard normal numbers of every stream (n_streams, count)."""
+    values = np.empty((len(rngs), count))
+    for rng, row in zip(rngs, values, strict=True):
+        rng.standard_normal(out=row)
     if beyond_3_sigma == "discard":
-        values[far] = np.nan
-    while beyond_3_sigma == "redraw" and far.any():
-        values[far] = rng.standard_normal(int(far.sum()))
-        far = np.abs(values) > 3.0
+        values[np.abs(values) > 3.0] = np.nan
+    if beyond_3_sigma == "redraw":
+        for i in np.flatnonzero((np.abs(values) > 3.0).any(axis=1)):
+            _redraw(rngs[i], values[i])
     return values
+
+
+def _redraw(rng: np.random.Generator, values: Array) -> None:
+    """Replace the values (count,) beyond three standard deviations by the next ones of their stream."""
+    far = np.flatnonzero(np.abs(values) > 3.0)
+    while len(far):
+        values[far] = rng.standard_normal(len(far))
+        far = far[np.abs(values[far]) > 3.0]
 
 
 def _by_name(size: float | Mapping[str, float], names: Sequence[str]) -> Array:

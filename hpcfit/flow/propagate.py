@@ -91,7 +91,7 @@ def propagate(
 
 def _chosen(model: Model, method: str | None, tolerance: float | None) -> tuple[str, float]:
     """Method and tolerance, given or usual: compiled series where the model has expressions."""
-    chosen = method or ("extrapolation" if model.opaque else DEFAULT_METHOD)
+    chosen = chosen_method(model, method)
     if chosen not in METHODS:
         raise InputError(f"method '{chosen}' is unknown; {nearest(chosen, METHODS)}")
     if chosen.startswith("taylor") and model.opaque:
@@ -103,6 +103,11 @@ def _chosen(model: Model, method: str | None, tolerance: float | None) -> tuple[
         allowed = f"{usual.smallest_tolerance}..{LARGEST_TOLERANCE} of method {chosen}"
         raise InputError(f"tolerance {tolerance} is outside {allowed}; leave it out for the usual one")
     return chosen, tolerance
+
+
+def chosen_method(model: Model, method: str | None) -> str:
+    """The name of the integrator, given or usual."""
+    return method or ("extrapolation" if model.opaque else DEFAULT_METHOD)
 
 
 def _as_lanes(model: Model, times: Any, starts: Any, parameters: Any) -> tuple[Array, Array, Array]:

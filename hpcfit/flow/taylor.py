@@ -34,11 +34,13 @@ class Event:
 
 
 class _Work(ctypes.Structure):
-    """The `work` of runtime/driver.h."""
+    """The `work` of runtime/work.h."""
 
     _fields_ = [
-        ("n_lanes", ctypes.c_long),
-        ("n_times", ctypes.c_long),
+        *[
+            (name, ctypes.c_long)
+            for name in ("n_lanes", "n_times", "time_rows", "sharing", "start_rows", "first")
+        ],
         *[(name, ctypes.c_void_p) for name in ("times", "starts", "parameters")],
         *[(name, ctypes.c_void_p) for name in ("states", "by_start", "by_parameters")],
         *[(name, ctypes.c_void_p) for name in ("last_time", "last_state", "steps", "outcome")],
@@ -98,7 +100,16 @@ def taylor(
     capacity = FIRST_EVENT_CAPACITY if events else 0
     while True:
         arrays |= _event_arrays(events, n_lanes, n, capacity, pair)
-        _run(kernel, arrays, capacity, tolerance, max_steps, watch)
+        call_kernel(
+            kernel,
+            arrays,
+            n_lanes=n_lanes,
+            time_rows=n_lanes,
+            tolerance=tolerance,
+            max_steps=max_steps,
+            event_capacity=capacity,
+            watch=watch,
+        )
         if not events or (needed := int(arrays["event_counts"].max())) <= capacity:
             break
         capacity = needed  # the path is the same every time, so the second time is enough
@@ -189,26 +200,39 @@ def order_for(tolerance: float, highest: int) -> int:
     return min(max(math.ceil(1.0 - 0.5 * math.log(tolerance)), 4), highest)
 
 
-def _run(
+def call_kernel(
     kernel: Kernel,
     arrays: dict[str, Any],
-    capacity: int,
+    *,
+    n_lanes: int,
+    time_rows: int,
+    sharing: int = 1,
+    start_rows: int = 1,
+    first: int = 0,
     tolerance: float,
     max_steps: int,
-    watch: Watch | None,
+    event_capacity: int = 0,
+    watch: Watch | None = None,
 ) -> None:
-    """Call the kernel; where somebody watches, in a thread of its own, so that it can be interrupted."""
+    """Call the kernel; where somebody watches, in a thread of its own, so that it can be interrupted.
+
+    Lane l goes through row l % time_rows of the times with row l // sharing of the parameters, which has
+    start_rows starts for its lanes; outputs begin with number `first`.
+    """
     stop, covered = np.zeros(1, dtype=np.int32), np.zeros(1)
-    n_lanes, n_times = arrays["times"].shape[:2]
     job = _Work(
         n_lanes=n_lanes,
-        n_times=n_times,
+        n_times=arrays["times"].shape[1],
+        time_rows=time_rows,
+        sharing=sharing,
+        start_rows=start_rows,
+        first=first,
         **{name: array.ctypes.data for name, array in arrays.items()},
         tolerance=tolerance,
         tangent_tolerance=TANGENT_SLACK * tolerance,
         floor=STEP_FLOOR,
         max_steps=max_steps,
-        event_capacity=capacity,
+        event_capacity=event_capacity,
         order=order_for(tolerance, HIGHEST_QUAD_ORDER if kernel.quad else HIGHEST_ORDER),
         stop=stop.ctypes.data,
         covered=covered.ctypes.data,

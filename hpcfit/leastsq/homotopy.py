@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from hpcfit.leastsq.gauss_newton import Course, Problem, linearised
-from hpcfit.leastsq.levels import Flags, Numbers
-from hpcfit.leastsq.scaling import natural_scales
+from hpcfit.leastsq.course import Course, Flags, Numbers, Problem, linearised
 from hpcfit.linear.chain import Residuals, Scales, Unknowns, scaled_residuals
+from hpcfit.linear.scaling import natural_scales
 from hpcfit.linear.weak import weak_step
-from hpcfit.records import Array, Iteration
+from hpcfit.records import Array
 
 LOOSEST_HIDDEN, LOOSEST_OBSERVED, TIGHTEST = 10.0, 1.0, 1e-3
 TIGHTENING = 0.4
@@ -28,52 +27,53 @@ NEIGHBOURS = 7  # nodes that are judged together
 MAX_ITERATIONS = 100
 
 
-def tighten(comm: Any, problem: Problem, course: Course, members: Numbers, loosest: Array) -> None:
-    """Weak-constraint homotopy for the named members; `loosest` (M of them,)."""
-    count = len(course.outcomes)
-    looseness = np.ones(count)
-    looseness[members] = loosest
-    holds = np.zeros(course.z.nodes.shape[:2])
-    taken, rejected = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
-    reach = np.full(count, LARGEST_CHANGE)  # of the parameters in one step
-    for _ in range(MAX_ITERATIONS):
-        members = members[looseness[members] >= TIGHTEST]
-        if not len(members):
-            return
+class Homotopy:
+    """Continuity from loose to tight, each member with its own looseness."""
+
+    def __init__(self, z: Unknowns) -> None:
+        members = len(z.nodes)
+        self.looseness = np.ones(members)
+        self.holds = np.zeros(z.nodes.shape[:2])
+        self.taken, self.rejected = np.zeros(members, dtype=int), np.zeros(members, dtype=int)
+        self.done = np.zeros(members, dtype=int)
+        self.reach = np.full(members, LARGEST_CHANGE)  # of the parameters in one step
+
+    def begin(self, members: Numbers, loosest: float = LOOSEST_OBSERVED) -> None:
+        self.looseness[members], self.holds[members], self.reach[members] = loosest, 0.0, LARGEST_CHANGE
+        self.taken[members] = self.rejected[members] = self.done[members] = 0
+
+    def iterate(self, comm: Any, problem: Problem, course: Course, members: Numbers) -> Numbers:
         members, part, z, chain = linearised(comm, problem, course, members)
         if not len(members):
-            return
-        scales, loose = natural_scales(chain, z), looseness[members]
-        step = scales.unscaled(weak_step(chain.scaled(scales), loose, holds[members]))
-        step = _capped(step, z, scales, reach[members])
+            return members
+        scales, loose = natural_scales(chain, z), self.looseness[members]
+        step = scales.unscaled(weak_step(chain.scaled(scales), loose, self.holds[members]))
+        step = _capped(step, z, scales, self.reach[members])
         moved = z.plus(step, np.ones(len(members)))
-        before = _merit(scaled_residuals(chain.residuals, scales), loose)
+        here = scaled_residuals(chain.residuals, scales)
+        before = _merit(here, loose)
         after = _merit(scaled_residuals(part.residuals(comm, moved), scales), loose)
-        worse = _around(after) > _around(before) + 0.5
         fell = after.sum(axis=1) < before.sum(axis=1)
-        holds[members] = _new_holds(holds[members], worse, fell)
-        stuck = rejected[members] >= PATIENCE
-        reach[members] = np.where(fell, LARGEST_CHANGE, np.where(stuck, 0.1, 1.0) * reach[members])
         course.move(members[fell], moved.take(fell))
-        taken[members] += fell
-        rejected[members] = np.where(fell, 0, rejected[members] + 1)
+        length, rank = scales.scaled(step).norms(), np.full(len(members), chain.shape[-1])
+        course.note("weak", members, (here.objective(), here.defect(), length, fell.astype(float), rank))
+        self._learn(members, before, after, fell)
+        self.done[members] += 1
+        return members[(self.looseness[members] >= TIGHTEST) & (self.done[members] < MAX_ITERATIONS)]
+
+    def _learn(self, members: Numbers, before: Array, after: Array, fell: Flags) -> None:
+        """Holds, reach and looseness of the next step, by what this one did to the merit (M, N)."""
+        worse = _around(after) > _around(before) + 0.5
+        self.holds[members] = _new_holds(self.holds[members], worse, fell)
+        slower = np.where(self.rejected[members] >= PATIENCE, 0.1, 1.0) * self.reach[members]
+        self.reach[members] = np.where(fell, LARGEST_CHANGE, slower)
+        self.taken[members] += fell
+        self.rejected[members] = np.where(fell, 0, self.rejected[members] + 1)
         settled = after.sum(axis=1) > (1.0 - SETTLED) * before.sum(axis=1)
-        ready = fell & settled | (taken[members] >= INNER_STEPS) | (rejected[members] >= REJECTIONS)
-        for k, member in enumerate(members):
-            course.note(
-                member,
-                Iteration(
-                    "weak",
-                    float(chain.residuals.objective()[k]),
-                    float(np.abs(chain.residuals.links[k] / scales.states[k]).max()),
-                    float(scales.scaled(step).norms()[k]),
-                    float(fell[k]),
-                    chain.shape[-1],
-                ),
-            )
-        onward = members[ready]
-        looseness[onward] *= TIGHTENING
-        taken[onward] = rejected[onward] = 0
+        tired = (self.taken[members] >= INNER_STEPS) | (self.rejected[members] >= REJECTIONS)
+        onward = members[fell & settled | tired]
+        self.looseness[onward] *= TIGHTENING
+        self.taken[onward] = self.rejected[onward] = 0
 
 
 def _capped(step: Unknowns, z: Unknowns, scales: Scales, reach: Array) -> Unknowns:

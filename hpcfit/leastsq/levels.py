@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hpcfit.linear.chain import Members, Residuals, Unknowns
-from hpcfit.linear.dense import GeneralisedInverse
+from hpcfit.linear.chain import Residuals, scaled_residuals
+from hpcfit.linear.inverse import Inverse, Numbers
 from hpcfit.records import Array
 
 SMALLEST_DAMPING = 1e-3
@@ -17,17 +16,18 @@ ETA = 1.0  # of the restrictive monotonicity test; below 2
 TRIALS = 12
 SLOPES_SAFETY = 2.0  # weights of T1 above the multipliers
 
-Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Trial = Callable[[Array, Members], Residuals]  # scaled F(z + alpha dz) of some members
+Trial = Callable[[Array, Numbers], Residuals]  # F(z + alpha dz) of some members of an inverse
 
 
 class Level(Protocol):
-    """Chooses a damping factor per member; 0 = no descent. It remembers members by their numbers."""
+    """Chooses a damping factor for some members of an inverse; 0 = no descent.
 
-    def damping(
-        self, inverse: GeneralisedInverse, step: Unknowns, trial: Trial, members: Numbers
-    ) -> Array: ...
+    It remembers members by the numbers that they have in the course.
+    """
+
+    def damping(self, here: Inverse, which: Numbers, trial: Trial, members: Numbers) -> Array: ...
+
+    def forget(self, members: Numbers) -> None: ...
 
 
 class NaturalLevel:
@@ -41,16 +41,18 @@ class NaturalLevel:
     def __init__(self, members: int) -> None:
         self.curvature = np.zeros(members)  # omega of the last iteration; 0 = unknown
 
-    def damping(self, inverse: GeneralisedInverse, step: Unknowns, trial: Trial, members: Numbers) -> Array:
-        length = step.norms()
+    def forget(self, members: Numbers) -> None:
+        self.curvature[members] = 0.0
+
+    def damping(self, here: Inverse, which: Numbers, trial: Trial, members: Numbers) -> Array:
+        length = here.increment[which]
         with np.errstate(divide="ignore", invalid="ignore"):
             alpha = np.fmin(1.0, ETA / (self.curvature[members] * length))
         alpha = np.maximum(alpha, SMALLEST_DAMPING)
         left = np.arange(len(length))
         for _ in range(TRIALS):
             tried, unit = alpha[left], length[left]
-            bar = inverse.take(left).solve(trial(tried, left))
-            away = bar.plus(step.take(left), tried - 1.0).norms()
+            away = here.away(tried, which[left], trial(tried, which[left]))
             with np.errstate(divide="ignore", invalid="ignore"):
                 curvature = 2.0 * away / (tried * unit) ** 2
                 better = np.clip(ETA / (curvature * unit), 0.1 * tried, 0.5 * tried)
@@ -70,13 +72,17 @@ class SumLevel:
     def __init__(self, members: int) -> None:
         self.weights: list[Array | None] = [None] * members  # beta^i (N - 1, n)
 
-    def damping(self, inverse: GeneralisedInverse, step: Unknowns, trial: Trial, members: Numbers) -> Array:
-        here = inverse.chain.residuals
-        weights = self._weights(SLOPES_SAFETY * np.abs(inverse.multipliers(here, step)), members)
-        best, at_best = t1(here, weights), np.zeros(len(members))
+    def forget(self, members: Numbers) -> None:
+        for member in members.tolist():
+            self.weights[member] = None
+
+    def damping(self, here: Inverse, which: Numbers, trial: Trial, members: Numbers) -> Array:
+        weights = self._weights(SLOPES_SAFETY * np.abs(here.multipliers(which)), members)
+        best, at_best = t1(here.residuals.take(which), weights), np.zeros(len(members))
         left, alpha = np.arange(len(members)), 1.0
         while alpha >= SMALLEST_DAMPING and len(left):
-            value = t1(trial(np.full(len(left), alpha), left), weights[left])
+            tried = trial(np.full(len(left), alpha), which[left])
+            value = t1(scaled_residuals(tried, here.scales.take(which[left])), weights[left])
             better = value < best[left]
             best[left] = np.where(better, value, best[left])
             at_best[left] = np.where(better, alpha, at_best[left])

@@ -6,77 +6,59 @@ from typing import Any
 
 import numpy as np
 
-from hpcfit.leastsq.gauss_newton import Course, Problem, linearised
-from hpcfit.leastsq.levels import Numbers
-from hpcfit.linear.chain import Chain, Residuals, Unknowns
-from hpcfit.records import Array, Iteration
+from hpcfit.leastsq.course import Course, Numbers, Problem, linearised
+from hpcfit.linear.chain import Residuals, Unknowns
+from hpcfit.linear.held import held_step
+from hpcfit.records import Array
 
 MAX_ITERATIONS = 8
 HALVINGS = 8
 ENOUGH = 0.01  # change of the misfit, relative, at which the parameters are good enough to begin with
+ROUGH = 1e-8  # tolerance of the integration: far below what is enough
 
 
-def presolve(comm: Any, problem: Problem, course: Course, members: Numbers, precision: Array) -> None:
+class Presolve:
     """Gauss-Newton steps in p that minimise the defects; precision (n,): 1 / sigma of the nodes."""
-    if not course.z.parameters.shape[1]:
-        return
-    for _ in range(MAX_ITERATIONS):
+
+    def __init__(self, members: int, precision: Array) -> None:
+        self.precision = precision
+        self.done = np.zeros(members, dtype=np.int64)
+
+    def begin(self, members: Numbers) -> None:
+        self.done[members] = 0
+
+    def iterate(self, comm: Any, problem: Problem, course: Course, members: Numbers) -> Numbers:
+        if not course.z.parameters.shape[1]:
+            return members[:0]
+        members, part, z, chain = linearised(comm, problem.roughly(ROUGH), course, members)
         if not len(members):
-            return
-        members, part, z, chain = linearised(comm, problem, course, members)
-        if not len(members):
-            return
-        weights = np.broadcast_to(precision, (len(members), len(precision)))
-        before = _misfit(chain.residuals, weights)
-        step = _step(chain, weights)
-        alpha, after = np.ones(len(members)), np.full(len(members), np.inf)
-        for _ in range(HALVINGS):
-            moved = Unknowns(z.nodes, z.parameters + alpha[:, None] * step)
-            after = _misfit(part.residuals(comm, moved), weights)
-            worse = ~(after <= before)
-            if not worse.any():
-                break
-            alpha = np.where(worse, 0.5 * alpha, alpha)
-        alpha = np.where(after <= before, alpha, 0.0)
+            return members
+        before, step = held_step(chain, z, self.precision)
+        alpha, after = self._damped(comm, part, z, step, before)
         course.move(members, Unknowns(z.nodes, z.parameters + alpha[:, None] * step))
-        for k, member in enumerate(members):
-            course.note(
-                member,
-                Iteration(
-                    "presolve",
-                    float(before[k]),
-                    float(np.abs(chain.residuals.links[k]).max()),
-                    float(np.linalg.norm(step[k])),
-                    float(alpha[k]),
-                    step.shape[1],
-                ),
-            )
-        members = members[(alpha > 0.0) & (before - after > ENOUGH * before)]
+        length, rank = np.linalg.norm(step, axis=1), np.full(len(members), step.shape[1])
+        course.note("presolve", members, (before, chain.residuals.defect(), length, alpha, rank))
+        self.done[members] += 1
+        onward = (alpha > 0.0) & (before - after > ENOUGH * before) & (self.done[members] < MAX_ITERATIONS)
+        return members[onward]
 
+    def _damped(
+        self, comm: Any, part: Problem, z: Unknowns, step: Array, before: Array
+    ) -> tuple[Array, Array]:
+        """The part of each step that does not raise the misfit, and the misfit there; 0 = no part does."""
+        alpha, after = np.ones(len(step)), np.full(len(step), np.inf)
+        left = np.arange(len(step))
+        for _ in range(HALVINGS):
+            nodes, parameters = z.take(left).nodes, z.parameters[left] + alpha[left, None] * step[left]
+            after[left] = self._misfit(part.take(left).residuals(comm, Unknowns(nodes, parameters)))
+            left = left[~(after[left] <= before[left])]
+            if not len(left):
+                return alpha, after
+            alpha[left] *= 0.5
+        alpha[left] = 0.0
+        return alpha, after
 
-def _misfit(residuals: Residuals, weights: Array) -> Array:
-    links = ((weights[:, None] * residuals.links) ** 2).sum(axis=(1, 2))
-    total: Array = residuals.objective() + links
-    return total
-
-
-def _step(chain: Chain, weights: Array) -> Array:
-    """dp of smallest scaled length that minimises B dp + r and w (H dp + d) (M, q)."""
-    members, _, _, _, q = chain.shape
-    links = weights[:, None, :, None] * chain.links_by_parameters
-    table = np.concatenate(
-        [chain.rows_by_parameters.reshape(members, -1, q), links.reshape(members, -1, q)], 1
-    )
-    right = np.concatenate(
-        [
-            chain.residuals.rows.reshape(members, -1),
-            (weights[:, None] * chain.residuals.links).reshape(members, -1),
-        ],
-        axis=1,
-    )
-    size = np.sqrt((table**2).sum(axis=1))
-    size = np.where(size > 0.0, size, 1.0)
-    orthogonal, triangle = np.linalg.qr(table / size[:, None])
-    projected = np.einsum("mrq,mr->mq", orthogonal, right)
-    solved: Array = -(np.linalg.pinv(triangle, rcond=1e-10) @ projected[..., None])[..., 0] / size
-    return solved
+    def _misfit(self, residuals: Residuals) -> Array:
+        links = np.einsum("mji,mji,i->m", residuals.links, residuals.links, self.precision**2)
+        total: Array = residuals.objective() + links
+        return total

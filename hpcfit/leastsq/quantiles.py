@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcfit.leastsq.levels import Numbers
+from hpcfit.linear.inverse import Numbers
 from hpcfit.records import Array
 
 

@@ -3,80 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from hpcfit.leastsq.gauss_newton import Problem
-from hpcfit.leastsq.levels import Flags, Numbers
 from hpcfit.leastsq.quantiles import fisher, student
-from hpcfit.leastsq.scaling import natural_scales
-from hpcfit.linear.chain import Chain, Unknowns
-from hpcfit.linear.solvers import Solver, dense
+from hpcfit.linear.chain import ByMember, Chain, Members, Unknowns
+from hpcfit.linear.inverse import Inverse, Numbers
 from hpcfit.records import Array
 
 INVOLVED = 0.1  # of the largest component: an unknown that takes part in a direction that the data do not see
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Covariance factors at the solution without the common factor: covariance = beta^2 L L^t."""
+class Spread(ByMember):
+    """Covariance factors without the common factor, covariance = beta^2 L L^t; NaN: nothing is known.
 
-    nodes: Array  # (M, N, n, f) L
+    e experiments, f = e n + q unknowns; W nodes: all of them, or those at which an experiment begins.
+    """
+
+    nodes: Array  # (M, W, n, f) L
     parameters: Array  # (M, q, f) L
     objective: Array  # (M,)
     blind_states: Array  # (M, e n) part of the first nodes in directions that the data do not see
     blind_parameters: Array  # (M, q)
 
+    @classmethod
+    def empty(cls, z: Unknowns, experiments: int, *, all_nodes: bool) -> Spread:
+        members, nodes, n = z.nodes.shape
+        q = z.parameters.shape[1]
+        unknowns, wanted = experiments * n + q, nodes if all_nodes else experiments
+        shapes = ((wanted, n, unknowns), (q, unknowns), (), (experiments * n,), (q,))
+        return cls(*(np.full((members, *shape), np.nan) for shape in shapes))
 
-def spread(comm: Any, problem: Problem, z: Unknowns, solver: Solver = dense) -> Spread:
-    """One more linearisation, at the solution; NaN for members whose path cannot be integrated."""
-    chain = problem.linearise(comm, z)
-    alive = chain.finite()
-    if not alive.all():
-        return _nowhere(chain) if not alive.any() else _some(comm, problem, z, solver, alive)
-    scales = natural_scales(chain, z)
-    plus = solver(comm, chain, scales)
-    nodes, parameters = plus.covariance_factor()
-    blind_states, blind_parameters = _blind(plus)
-    return Spread(
-        nodes * scales.states[:, None, :, None],
-        parameters * scales.parameters[..., None],
-        chain.residuals.objective(),
-        blind_states,
-        blind_parameters,
-    )
+    def keep(self, members: Numbers, chain: Chain, inverse: Inverse, which: Numbers, alpha: Array) -> None:
+        """What the last linearisation says of some members, which then took the part alpha of their step."""
+        all_nodes = self.nodes.shape[1] == chain.shape[1]
+        self.nodes[members], self.parameters[members] = inverse.covariance_factor(which, all_nodes=all_nodes)
+        self.blind_states[members], self.blind_parameters[members] = inverse.blind(which)
+        step = inverse.step.take(which)
+        taken = Unknowns(alpha[:, None, None] * step.nodes, alpha[:, None] * step.parameters)
+        self.objective[members] = chain.take(which).predicted_objective(taken)
 
+    def forget(self, members: Members) -> None:
+        for field in fields(self):
+            getattr(self, field.name)[members] = np.nan
 
-def _blind(plus: Any) -> tuple[Array, Array]:
-    """How far each unknown takes part in directions that the data do not see: (M, e n), (M, q)."""
-    members, _, _, n, q = plus.chain.shape
-    first = [0, *(j + 1 for j, same in enumerate(plus.chain.linked) if not same)]
-    if (plus.rank == plus.freedoms).all():
-        return np.zeros((members, n * len(first))), np.zeros((members, q))
-    directions = [plus.null_directions(node) for node in first]
-    states = np.concatenate([nodes for nodes, _ in directions], axis=1)
-    return np.linalg.norm(states, axis=2), np.linalg.norm(directions[0][1], axis=2)
-
-
-def _some(comm: Any, problem: Problem, z: Unknowns, solver: Solver, alive: Flags) -> Spread:
-    """The spread of those members that have one."""
-    part = spread(comm, problem.take(alive), z.take(alive), solver)
-    return Spread(**{name: _padded(values, alive) for name, values in vars(part).items()})
-
-
-def _padded(values: Array, alive: Flags) -> Array:
-    whole = np.full((len(alive), *values.shape[1:]), np.nan)
-    whole[alive] = values
-    return whole
-
-
-def _nowhere(chain: Chain) -> Spread:
-    members, nodes, _, n, q = chain.shape
-    starts = n * (1 + chain.linked.count(False))
-    shapes = ((nodes, n, starts + q), (q, starts + q), (), (starts,), (q,))
-    return Spread(*(np.full((members, *shape), np.nan) for shape in shapes))
+    def put(self, members: Members, other: Spread) -> None:
+        """What is known of others in the places of these members."""
+        for field in fields(self):
+            getattr(self, field.name)[members] = getattr(other, field.name)
 
 
 def involved(names: Sequence[str], parts: Array) -> tuple[str, ...]:

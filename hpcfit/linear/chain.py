@@ -22,14 +22,25 @@ class ByMember:
     """Arrays that all begin with the axis of members."""
 
     def take(self, members: Members) -> Self:
-        """The same for some of the members."""
-        return replace(self, **{f.name: _taken(getattr(self, f.name), members) for f in fields(self)})
+        """The same for some of the members, whose numbers rise; for all of them no copy."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        count = next(len(part) for part in parts.values() if isinstance(part, np.ndarray))
+        if is_everybody(members, count):
+            return self
+        return replace(self, **{name: _taken(part, members) for name, part in parts.items()})
 
 
 def _taken(value: Any, members: Members) -> Any:
     if isinstance(value, ByMember):
         return value.take(members)
     return value[members] if isinstance(value, np.ndarray) else value
+
+
+def is_everybody(members: Members, count: int) -> bool:
+    """Whether these are all members in their order."""
+    if members.dtype == bool:
+        return bool(members.all())
+    return len(members) == count and bool((members == np.arange(count)).all())
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,11 @@ class Residuals(ByMember):
         total: Array = np.einsum("mjk,mjk->m", self.rows, self.rows)
         return total
 
+    def defect(self) -> Array:
+        """The largest |F2| per member (M,)."""
+        largest: Array = np.abs(self.links).max(axis=(1, 2), initial=0.0)
+        return largest
+
 
 @dataclass(frozen=True)
 class Chain(ByMember):
@@ -95,6 +111,7 @@ class Chain(ByMember):
     links_by_parameters: Array  # (M, N - 1, n, q) H
     residuals: Residuals  # r, d
     linked: tuple[bool, ...]  # (N - 1,) False where an experiment ends and the next begins
+    alive: NDArray[np.bool_] | None = None  # (M,) which members could be linearised, where that is known
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:
@@ -104,6 +121,8 @@ class Chain(ByMember):
 
     def finite(self) -> NDArray[np.bool_]:
         """Which members could be linearised (M,)."""
+        if self.alive is not None:
+            return self.alive
         slopes = (self.links_by_node, self.links_by_parameters, self.rows_by_node, self.rows_by_parameters)
         good = self.residuals.finite()
         for slope in slopes:
@@ -123,7 +142,14 @@ class Chain(ByMember):
             self.links_by_parameters * parameters / by_state,
             scaled_residuals(self.residuals, scales),
             self.linked,
+            self.alive,
         )
+
+    def predicted_objective(self, step: Unknowns) -> Array:
+        """||F1 + A ds + B dp||^2 per member (M,): the objective where a small step leads."""
+        rows = self.residuals.rows + (self.rows_by_node @ step.nodes[..., None])[..., 0]
+        rows += (self.rows_by_parameters @ step.parameters[:, None, :, None])[..., 0]
+        return Residuals(rows, self.residuals.links).objective()
 
 
 def scaled_residuals(residuals: Residuals, scales: Scales) -> Residuals:

@@ -1,4 +1,4 @@
-"""The generalised inverse of many members at once, in machine code; `dense` is the reference.
+"""The generalised inverse of many members at once, in machine code; `inverse.AnyInverse` is the reference.
 
 Members whose condition is in doubt, or that need more windows than machine code keeps, go to the reference,
 one by one: a member's numbers do not depend on its company.
@@ -7,17 +7,17 @@ one by one: a member's numbers do not depend on its company.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcfit.kernels.chains import chain_kernel
 from hpcfit.kernels.compiler import find_compiler
-from hpcfit.linear.chain import Chain, Members, Residuals, Scales, Unknowns
-from hpcfit.linear.dense import GeneralisedInverse, generalised_inverse
+from hpcfit.kernels.room import room
+from hpcfit.linear.chain import Chain, Residuals, Scales, Unknowns, scaled_residuals
+from hpcfit.linear.dense import generalised_inverse
+from hpcfit.linear.inverse import AnyInverse, Numbers, first_nodes
 from hpcfit.linear.windows import GROWTH
 from hpcfit.records import Array
 
@@ -30,147 +30,163 @@ class _Chain(ctypes.Structure):
 
     _fields_ = [
         *[(name, ctypes.c_long) for name in ("members", "nodes")],
+        *[(name, ctypes.c_void_p) for name in ("at_nodes", "at_parameters")],
         *[(name, ctypes.c_void_p) for name in ("rows_by_node", "rows_by_parameters")],
-        *[(name, ctypes.c_void_p) for name in ("links_by_node", "links_by_parameters")],
         ("row_strides", ctypes.c_long * 4),
-        *[(name, ctypes.c_void_p) for name in ("states", "parameters", "linked")],
+        *[(name, ctypes.c_void_p) for name in ("links_by_node", "links_by_parameters", "rows", "links")],
+        ("linked", ctypes.c_void_p),
         ("freedoms", ctypes.c_int),
         ("growth", ctypes.c_double),
-        *[(name, ctypes.c_void_p) for name in ("store", "coarse", "windows", "closes", "condition")],
+        *[(name, ctypes.c_void_p) for name in ("states", "parameters", "step_nodes", "step_parameters")],
+        *[(name, ctypes.c_void_p) for name in ("increment", "objective", "defect")],
+        *[(name, ctypes.c_void_p) for name in ("inverse", "coarse", "windows", "closes", "condition")],
     ]
 
 
 def can_be_compiled(chain: Chain) -> bool:
     """Whether machine code is there and pays."""
     _, _, k, n, q = chain.shape
-    return n + q <= WIDEST and k <= WIDEST and find_compiler() is not None
+    return n + q <= WIDEST and k <= WIDEST and _has_compiler()
+
+
+@lru_cache(maxsize=1)
+def _has_compiler() -> bool:
+    return find_compiler() is not None
+
+
+class _Task:
+    """A chain with room for what machine code finds out about it."""
+
+    def __init__(self, chain: Chain, z: Unknowns, growth: float = GROWTH) -> None:
+        members, nodes, k, n, q = chain.shape
+        self.library = chain_kernel(n, q, k).library
+        a, b = _packed(chain.rows_by_node), _packed(chain.rows_by_parameters)
+        self.arrays: dict[str, Any] = {
+            "at_nodes": np.ascontiguousarray(z.nodes),
+            "at_parameters": np.ascontiguousarray(z.parameters),
+            "rows_by_node": a,
+            "links_by_node": np.ascontiguousarray(chain.links_by_node),
+            "links_by_parameters": np.ascontiguousarray(chain.links_by_parameters),
+            "rows": np.ascontiguousarray(chain.residuals.rows),
+            "links": np.ascontiguousarray(chain.residuals.links),
+            "linked": np.array(chain.linked, dtype=np.uint8),
+            "states": np.empty((members, n)),
+            "parameters": np.empty((members, q)),
+            "step_nodes": room(members, nodes, n),
+            "step_parameters": np.empty((members, q)),
+            "increment": np.empty(members),
+            "objective": np.empty(members),
+            "defect": np.empty(members),
+            "inverse": room(members, n + q, n + q),
+            "coarse": room(members, _size(self.library.coarse_size)),  # unused pages cost nothing
+            "windows": np.zeros(members, dtype=np.int32),
+            "closes": np.zeros((members, nodes), dtype=np.uint8),
+            "condition": np.empty(members),
+        }
+        if not _is_zero(b):
+            self.arrays["rows_by_parameters"] = b
+        self.struct = _Chain(
+            members=members,
+            nodes=nodes,
+            row_strides=(ctypes.c_long * 4)(*(stride // 8 for each in (a, b) for stride in each.strides[:2])),
+            freedoms=n * len(first_nodes(chain.linked)) + q,
+            growth=growth,
+            **{name: array.ctypes.data for name, array in self.arrays.items()},
+        )
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """A function of chain.c; arrays go as addresses, None as null, whole numbers as long."""
+        getattr(self.library, name)(ctypes.byref(self.struct), *map(_passed, arguments))
+
+    def doubtful(self) -> Numbers:
+        return np.flatnonzero(~(self.arrays["condition"] < DOUBTFUL))
 
 
 class CompiledInverse:
-    """J+ of (4.9) for the members of a chain, in units of the scales."""
+    """J+ of (4.9) for the members of a chain; see `inverse.Inverse`."""
 
-    def __init__(self, chain: Chain, scales: Scales, growth: float = GROWTH) -> None:
-        members, nodes, k, n, q = chain.shape
-        self.chain, self.scales, self.growth = chain, scales, growth
-        self.freedoms = n * (1 + chain.linked.count(False)) + q
-        self._library = chain_kernel(n, q, k).library
-        self._arrays: dict[str, Any] = {
-            "rows_by_node": _packed(chain.rows_by_node),
-            "rows_by_parameters": _packed(chain.rows_by_parameters),
-            "links_by_node": np.ascontiguousarray(chain.links_by_node),
-            "links_by_parameters": np.ascontiguousarray(chain.links_by_parameters),
-            "states": np.ascontiguousarray(scales.states),
-            "parameters": np.ascontiguousarray(scales.parameters),
-            "linked": np.array(chain.linked, dtype=np.uint8),
-            "store": _aligned(_size(self._library.store_size, members, nodes)),
-            "coarse": np.empty(
-                members * _size(self._library.coarse_size)
-            ),  # pages that are not used cost nothing
-            "windows": np.zeros(members, dtype=np.int32),
-            "closes": np.zeros((members, nodes), dtype=np.uint8),  # used: one row a group of lanes
-            "condition": np.empty(members),
-        }
-        rows = (self._arrays["rows_by_node"], self._arrays["rows_by_parameters"])
-        self._struct = _Chain(
-            members=members,
-            nodes=nodes,
-            row_strides=(ctypes.c_long * 4)(*(stride // 8 for each in rows for stride in each.strides[:2])),
-            freedoms=self.freedoms,
-            growth=growth,
-            **{name: array.ctypes.data for name, array in self._arrays.items()},
+    def __init__(self, chain: Chain, z: Unknowns, growth: float = GROWTH) -> None:
+        self.chain, self.z, self.growth = chain, z, growth
+        self._task = _Task(chain, z, growth)
+        self._task.call("linearise")
+        arrays = self._task.arrays
+        self.freedoms = int(self._task.struct.freedoms)
+        self.scales = Scales(arrays["states"], arrays["parameters"])
+        self.step = Unknowns(arrays["step_nodes"], arrays["step_parameters"])
+        self.increment, self.objective, self.defect = (
+            arrays[name] for name in ("increment", "objective", "defect")
         )
-        self._library.factor(ctypes.byref(self._struct))
+        self._doubtful = {int(m): self.reference(np.array([m])) for m in self._task.doubtful()}
+        for member, own in self._doubtful.items():
+            self.step.nodes[member], self.step.parameters[member] = own.step.nodes[0], own.step.parameters[0]
+            self.increment[member] = own.increment[0]
 
-    def take(self, members: Members) -> Part:
-        """The inverse of some members, whose numbers rise."""
-        whole = np.arange(self.chain.shape[0])
-        return Part(self, whole[members])
-
-    def solve(self, residuals: Residuals) -> Unknowns:
-        """dz = -J+ F (4.9)."""
-        return self.solve_some(residuals, np.arange(self.chain.shape[0]))
-
-    def solve_some(self, residuals: Residuals, which: NDArray[np.int64]) -> Unknowns:
-        """The same for the residuals of some members, whose numbers rise."""
-        _, nodes, _, n, q = self.chain.shape
-        rows, links = np.ascontiguousarray(residuals.rows), np.ascontiguousarray(residuals.links)
-        step = Unknowns(np.empty((len(which), nodes, n)), np.empty((len(which), q)))
-        arrays = (which, rows, links, step.nodes, step.parameters)
-        pointers = (ctypes.c_void_p(array.ctypes.data) for array in arrays)
-        self._library.solve(ctypes.byref(self._struct), ctypes.c_long(len(which)), *pointers)
-        for member, reference in self._doubtful.items():
-            (at,) = np.nonzero(which == member)
-            if len(at):
-                own = reference.solve(residuals.take(at))
-                step.nodes[at], step.parameters[at] = own.nodes, own.parameters
-        return step
+    def reference(self, members: Numbers) -> AnyInverse:
+        """The same in numpy, for some members."""
+        return AnyInverse(
+            self.chain.take(members),
+            self.z.take(members),
+            lambda chain: generalised_inverse(chain, self.growth),
+        )
 
     @property
-    def rank(self) -> NDArray[np.int64]:
-        """Per member (M,)."""
-        ranks = np.full(self.chain.shape[0], self.freedoms)
-        for member, reference in self._doubtful.items():
-            ranks[member] = reference.rank[0]
+    def rank(self) -> Numbers:
+        ranks = np.full(len(self.increment), self.freedoms)
+        for member, own in self._doubtful.items():
+            ranks[member] = own.rank[0]
         return ranks
 
-    def covariance_factor(self) -> tuple[Array, Array]:
-        """L of the covariance L L^t: for the nodes (M, N, n, f) and for the parameters (M, q, f)."""
-        members, nodes, _, n, q = self.chain.shape
-        of_nodes = np.empty((members, nodes, n, self.freedoms))
-        of_parameters = np.empty((members, q, self.freedoms))
-        pointers = (ctypes.c_void_p(array.ctypes.data) for array in (of_nodes, of_parameters))
-        self._library.covariance_factor(ctypes.byref(self._struct), *pointers)
-        for member, reference in self._doubtful.items():
-            own_nodes, own_parameters = reference.covariance_factor()
-            of_nodes[member], of_parameters[member] = own_nodes[0], own_parameters[0]
+    @cached_property
+    def residuals(self) -> Residuals:
+        return scaled_residuals(self.chain.residuals, self.scales)
+
+    def away(self, alpha: Array, which: Numbers, residuals: Residuals) -> Array:
+        away = np.empty(len(which))
+        rows, links = np.ascontiguousarray(residuals.rows), np.ascontiguousarray(residuals.links)
+        self._task.call("solve", len(which), which, rows, links, None, None, alpha, away)
+        for at, own in self._among(which):
+            away[at] = own.away(alpha[[at]], np.array([0]), residuals.take(np.array([at])))[0]
+        return away
+
+    def multipliers(self, which: Numbers) -> Array:
+        return self.reference(which).multipliers(np.arange(len(which)))
+
+    def covariance_factor(self, which: Numbers, *, all_nodes: bool) -> tuple[Array, Array]:
+        _, nodes, _, n, q = self.chain.shape
+        wanted = nodes if all_nodes else len(first_nodes(self.chain.linked))
+        of_nodes = np.empty((len(which), wanted, n, self.freedoms))
+        of_parameters = np.empty((len(which), q, self.freedoms))
+        self._task.call("covariance_factor", len(which), which, int(all_nodes), of_nodes, of_parameters)
+        for at, own in self._among(which):
+            (of_nodes[at],), (of_parameters[at],) = own.covariance_factor(np.array([0]), all_nodes=all_nodes)
         return of_nodes, of_parameters
 
-    def null_directions(self, node: int = 0) -> tuple[Array, Array]:
-        """Directions that the data do not see, else zero: node (M, n, f), parameters (M, q, f)."""
-        members, _, _, n, q = self.chain.shape
-        of_node, of_parameters = np.zeros((members, n, self.freedoms)), np.zeros((members, q, self.freedoms))
-        for member, reference in self._doubtful.items():
-            own_node, own_parameters = reference.null_directions(node)
-            of_node[member], of_parameters[member] = own_node[0], own_parameters[0]
-        return of_node, of_parameters
+    def blind(self, which: Numbers) -> tuple[Array, Array]:
+        q = self.chain.shape[-1]
+        states, parameters = np.zeros((len(which), self.freedoms - q)), np.zeros((len(which), q))
+        for at, own in self._among(which):
+            (states[at],), (parameters[at],) = own.blind(np.array([0]))
+        return states, parameters
 
-    @cached_property
-    def _doubtful(self) -> dict[int, GeneralisedInverse]:
-        """Members that the reference has to solve."""
-        doubtful = np.flatnonzero(~(self._arrays["condition"] < DOUBTFUL))
-        return {int(member): self.reference(np.array([member])) for member in doubtful}
-
-    def reference(self, members: NDArray[np.int64]) -> GeneralisedInverse:
-        """The same in numpy, for some members."""
-        chain = self.chain.take(members).scaled(self.scales.take(members))
-        return generalised_inverse(None, chain, self.growth)
+    def _among(self, which: Numbers) -> list[tuple[int, AnyInverse]]:
+        """Those of some members that the reference has to solve, each with its place."""
+        if not self._doubtful:
+            return []
+        return [(at, self._doubtful[m]) for at, m in enumerate(which.tolist()) if m in self._doubtful]
 
 
-@dataclass(frozen=True)
-class Part:
-    """The inverse of some members of a chain."""
+def held_steps(chain: Chain, z: Unknowns, precision: Array) -> tuple[Array, Array, Numbers]:
+    """Nodes held: the misfit (M,), dp (M, q), and the members whose condition is in doubt."""
+    task = _Task(chain, z)
+    misfit, step = np.empty(len(z.parameters)), np.empty(z.parameters.shape)
+    task.call("hold", np.ascontiguousarray(precision), misfit, step)
+    return misfit, step, task.doubtful()
 
-    whole: CompiledInverse
-    members: NDArray[np.int64]
 
-    def take(self, members: Members) -> Part:
-        return Part(self.whole, self.members[members])
-
-    def solve(self, residuals: Residuals) -> Unknowns:
-        return self.whole.solve_some(residuals, self.members)
-
-    def multipliers(self, residuals: Residuals, step: Unknowns) -> Array:
-        """lambda_c of (4.10), by the reference."""
-        return self._reference.multipliers(residuals, step)
-
-    @property
-    def chain(self) -> Chain:
-        """Scaled."""
-        return self._reference.chain
-
-    @cached_property
-    def _reference(self) -> GeneralisedInverse:
-        return self.whole.reference(self.members)
+def _passed(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        return ctypes.c_void_p(argument.ctypes.data)
+    return ctypes.c_void_p(None) if argument is None else ctypes.c_long(argument)
 
 
 def _packed(rows: Array) -> Array:
@@ -179,13 +195,11 @@ def _packed(rows: Array) -> Array:
     return rows if inner == 8 and outer == 8 * rows.shape[-1] else np.ascontiguousarray(rows)
 
 
+def _is_zero(rows: Array) -> bool:
+    """Whether rows are known to be zero; those that differ between members are not looked at."""
+    return not rows.size or (rows.strides[0] == 0 and not rows[0].any())
+
+
 def _size(function: Any, *arguments: int) -> int:
     function.restype = ctypes.c_long
     return int(function(*(ctypes.c_long(each) for each in arguments)))
-
-
-def _aligned(count: int) -> Array:
-    """Doubles that begin at a multiple of 64 bytes."""
-    whole = np.empty(count + 8)
-    first = (-whole.ctypes.data % 64) // 8
-    return whole[first : first + count]

@@ -178,7 +178,7 @@ class Assorted:
 GeneralisedInverse = Decomposed | Assorted
 
 
-def generalised_inverse(comm: Any, chain: Chain, growth: float = GROWTH) -> GeneralisedInverse:
+def generalised_inverse(chain: Chain, growth: float = GROWTH) -> GeneralisedInverse:
     """Condense, satisfy the links between windows, and decompose what is left."""
     windows = condense(chain, growth)
     counts, part = np.unique(windows.number[:, -1], return_inverse=True)

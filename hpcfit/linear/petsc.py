@@ -144,7 +144,7 @@ def petsc_inverse(comm: Any, chain: Chain) -> PetscInverse | GeneralisedInverse:
     rows = CompressedRows.of(comm, chain, windows)
     system = System.of(comm, petsc, upper_triangle(layout, windows, rows))
     plus = PetscInverse(comm, chain, windows, layout, rows, system)
-    return plus if plus.is_determined() else generalised_inverse(comm, chain)
+    return plus if plus.is_determined() else generalised_inverse(chain)
 
 
 def _petsc() -> Any:

@@ -1,32 +1,33 @@
-"""The ways to solve a linearised chain, by name: all give J+ of (4.9) in units of the scales."""
+"""The ways to solve a linearised chain, by name: all give the J+ of (4.9)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from hpcfit.linear.chain import Chain, Scales
+from hpcfit.linear.chain import Chain, Unknowns
 from hpcfit.linear.compiled import CompiledInverse, can_be_compiled
 from hpcfit.linear.dense import generalised_inverse
+from hpcfit.linear.inverse import AnyInverse, Inverse
 
-Solver = Callable[[Any, Chain, Scales], Any]
+Solver = Callable[[Any, Chain, Unknowns], Inverse]
 
 
-def reference(comm: Any, chain: Chain, scales: Scales) -> Any:
+def reference(comm: Any, chain: Chain, z: Unknowns) -> Inverse:
     """numpy's bodies: readable, and the measure of the others."""
-    return generalised_inverse(comm, chain.scaled(scales))
+    return AnyInverse(chain, z, generalised_inverse)
 
 
-def dense(comm: Any, chain: Chain, scales: Scales) -> Any:
+def dense(comm: Any, chain: Chain, z: Unknowns) -> Inverse:
     """Machine code where there is a compiler and the problem is small enough, else the reference."""
-    return CompiledInverse(chain, scales) if can_be_compiled(chain) else reference(comm, chain, scales)
+    return CompiledInverse(chain, z) if can_be_compiled(chain) else reference(comm, chain, z)
 
 
-def petsc(comm: Any, chain: Chain, scales: Scales) -> Any:
+def petsc(comm: Any, chain: Chain, z: Unknowns) -> Inverse:
     """PETSc with MUMPS on all ranks; imported only where it is asked for."""
     from hpcfit.linear.petsc import petsc_inverse
 
-    return petsc_inverse(comm, chain.scaled(scales))
+    return AnyInverse(chain, z, lambda scaled: petsc_inverse(comm, scaled))
 
 
 SOLVERS: dict[str, Solver] = {"dense": dense, "petsc": petsc, "reference": reference}

@@ -51,11 +51,18 @@ def figure(caption: str, drawn: Figure) -> str:
     )
 
 
-def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, words: bool = False) -> str:
-    """A table without its empty columns, folded if it is long."""
+def table(
+    title: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    words: bool = False,
+    left: Sequence[str] = ("unit",),
+) -> str:
+    """A table without its empty columns, folded if it is long; the first column and `left` are flush left."""
     cells = list(rows)
     used = [k for k in range(len(header)) if k == 0 or any(row[k] for row in cells)]
-    sides = ["name" if k == 0 or header[k] == "unit" else "" for k in used]
+    sides = ["name" if k == 0 or header[k] in left else "" for k in used]
     lines = []
     if not words:
         lines.append("".join(_cell("th", header[k], side) for k, side in zip(used, sides, strict=True)))

@@ -58,8 +58,8 @@ def visible(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The same in ASCII."""
-    return text.translate(_PLAIN).encode("ascii", "replace").decode("ascii")
+    """The same in ASCII, each line as long as before."""
+    return text.replace("± ", "+-").translate(_PLAIN).encode("ascii", "replace").decode("ascii")
 
 
 def shortened(text: str, width: int) -> str:

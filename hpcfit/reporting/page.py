@@ -51,7 +51,7 @@ def html(record: tables.Record, provenance: Mapping[str, object], job_text: str,
     drawn = [parts.figure(caption, figure) for caption, figure in own.figures(record)]
     if drawn:
         sections.append(parts.section("Figures", "".join(drawn)))
-    sections.insert(own.TABLES_AT, parts.section("Tables", own.tables(record)))
+    sections.insert(own.TABLES_AT, parts.section("Tables", own.tables(record, provenance)))
     if provenance:
         rows = parts.table("", ("what", "value"), list(flat(provenance)), words=True)
         sections.append(parts.section("Provenance", rows))

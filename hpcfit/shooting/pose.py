@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,17 +29,26 @@ class Posed:
     start: Unknowns
     precision: Array  # (n,) 1 / sigma of the nodes; 0 for a state that is not taken from data
     sigma_known: bool
+    experiments: tuple[Series, ...]
+    given: Mapping[int, Array]  # where the nodes of a state (its number) begin (N,), if not at the data
 
     @property
     def hidden(self) -> bool:
         """True if some states at the nodes are not taken from data."""
         return bool((self.precision == 0.0).any())
 
+    def with_values(self, values: Sequence[Array]) -> Posed:
+        """The same fit to other values (M, n_times, n_names) per experiment, one member each."""
+        data = _data(self.problem.grid, self.experiments, values, self.problem.readings.names)
+        problem = replace(self.problem, data=data)
+        nodes = _start_nodes(problem.model, problem.grid, self.experiments, values, self.given)
+        first = np.repeat(self.start.parameters[:1], len(data), axis=0)
+        return replace(self, problem=problem, start=Unknowns(nodes, first))
+
 
 def pose(
     model: Model,
     experiments: Sequence[Series],
-    values: Sequence[Array] | None = None,
     *,
     guess: Mapping[str, float],
     fixed: Mapping[str, float] | None = None,
@@ -49,7 +58,7 @@ def pose(
     tolerance: float | None = None,
     method: str | None = None,
 ) -> Posed:
-    """The fit of a model to experiments; `values` (M, n_times, n_names) per experiment replace theirs.
+    """The fit of a model to experiments, a single member.
 
     start: where nodes of a state begin, a number or an expression in t; without it at the data, interpolated
     between them, or at zero for a state that is not observed.
@@ -59,7 +68,6 @@ def pose(
     free, held = _parameters(model, guess, fixed or {})
     names = tuple(dict.fromkeys(name for series in experiments for name in series.names))
     _check_weights(names, weights or {})
-    per_member = list(values) if values is not None else [series.values[None] for series in experiments]
     chosen = [
         node_times(series.times, each)
         for series, each in zip(experiments, _each(nodes, experiments), strict=True)
@@ -67,13 +75,29 @@ def pose(
     if model.kind == "map":
         _check_whole(experiments, chosen)
     grid = make_grid([series.times for series in experiments], chosen)
-    data, table = _tables(grid, experiments, per_member, names, weights or {})
-    problem = Problem(model, grid, Readings(model, names), data, table, free, held, tolerance, method)
+    given = _given_nodes(model, grid, start or {})
+    values = [series.values[None] for series in experiments]
+    problem = Problem(
+        model=model,
+        grid=grid,
+        readings=Readings(model, names),
+        data=_data(grid, experiments, values, names),
+        weights=_weights(grid, experiments, names, weights or {}),
+        free=free,
+        fixed=held,
+        tolerance=tolerance,
+        method=method,
+    )
     _check_count(problem, model, len(experiments))
-    begin, precision = _start_nodes(model, grid, experiments, per_member, start or {})
-    first = np.repeat(np.array([[float(guess[model.parameters[k]]) for k in free]]), len(data), axis=0)
+    nodes_begin = _start_nodes(model, grid, experiments, values, given)
+    first = np.array([[float(guess[model.parameters[k]]) for k in free]])
     return Posed(
-        problem, Unknowns(begin, first), precision, all(series.sigma is not None for series in experiments)
+        problem=problem,
+        start=Unknowns(nodes_begin, first),
+        precision=_precision(model, experiments, given),
+        sigma_known=all(series.sigma is not None for series in experiments),
+        experiments=tuple(experiments),
+        given=given,
     )
 
 
@@ -136,25 +160,61 @@ def _check_count(problem: Problem, model: Model, n_experiments: int) -> None:
         raise InputError(Mistake("", lacking, "give more data, or fix parameters in fit.fixed", "data"))
 
 
-def _tables(
-    grid: Grid,
-    experiments: Sequence[Series],
-    values: Sequence[Array],
-    names: Sequence[str],
-    weights: Mapping[str, float],
-) -> tuple[Array, Array]:
-    """Data (M, N, outputs, o) and 1 / sigma times weight (1, N, outputs, o), by node and output."""
-    shape = (len(grid.times), grid.outputs.shape[1] - 1, len(names))
-    data = np.full((len(values[0]), *shape), np.nan)
-    table = np.zeros((1, *shape))
+def _places(grid: Grid, e: int, series: Series, names: Sequence[str]) -> tuple[Any, ...]:
+    """Node, output and column of every value of an experiment."""
+    columns = [names.index(name) for name in series.names]
+    return grid.node_of[e][:, None], grid.output_of[e][:, None], columns
+
+
+def _shape(grid: Grid, names: Sequence[str]) -> tuple[int, int, int]:
+    return len(grid.times), grid.outputs.shape[1] - 1, len(names)
+
+
+def _data(grid: Grid, experiments: Sequence[Series], values: Sequence[Array], names: Sequence[str]) -> Array:
+    """Values (M, N, outputs, o) by node and output: NaN = missing, 0 = nobody looks there."""
+    data = np.zeros((len(values[0]), *_shape(grid, names)))
     for e, series in enumerate(experiments):
-        columns = [names.index(name) for name in series.names]
-        where = (grid.node_of[e][:, None], grid.output_of[e][:, None], columns)
-        data[(slice(None), *where)] = values[e]
+        data[(slice(None), *_places(grid, e, series, names))] = values[e]
+    return data
+
+
+def _weights(
+    grid: Grid, experiments: Sequence[Series], names: Sequence[str], weights: Mapping[str, float]
+) -> Array:
+    """1 / sigma times weight (1, N, outputs, o), by node and output."""
+    table = np.zeros((1, *_shape(grid, names)))
+    for e, series in enumerate(experiments):
         sigma = np.ones_like(series.values) if series.sigma is None else series.sigma
         factor = [weights.get(name, 1.0) for name in series.names]
-        table[(0, *where)] = np.where(np.isfinite(sigma), factor / sigma, 0.0)
-    return data, table
+        table[(0, *_places(grid, e, series, names))] = np.where(np.isfinite(sigma), factor / sigma, 0.0)
+    return table
+
+
+def _given_nodes(model: Model, grid: Grid, start: Mapping[str, float | str]) -> dict[int, Array]:
+    """Where the nodes of some states begin (N,), by the number of the state."""
+    given = {}
+    for name, along in start.items():
+        if name not in model.states:
+            problem = f"{model.name} has no state '{name}'"
+            remedy = nearest(name, model.states)
+            raise InputError(Mistake("", problem, remedy, f"nodes.{name}", along))
+        given[model.states.index(name)] = _along(name, along, grid.times)
+    return given
+
+
+def _precision(model: Model, experiments: Sequence[Series], given: Mapping[int, Array]) -> Array:
+    """Of each state at the nodes (n,): 0 where it does not come from data."""
+    precision = np.full(len(model.states), np.inf)
+    for series in experiments:
+        for i, name in enumerate(model.states):
+            if i in given or name not in series.names:
+                precision[i] = 0.0
+                continue
+            column = series.names.index(name)
+            sigma = 1.0 if series.sigma is None else float(np.nanmean(series.sigma[:, column]))
+            seen = np.isfinite(series.values[:, column]).any()
+            precision[i] = min(precision[i], 1.0 / sigma) if seen else 0.0
+    return precision
 
 
 def _start_nodes(
@@ -162,32 +222,19 @@ def _start_nodes(
     grid: Grid,
     experiments: Sequence[Series],
     values: Sequence[Array],
-    start: Mapping[str, float | str],
-) -> tuple[Array, Array]:
-    """Nodes (M, N, n), and the precision of each state (n,): 0 where it does not come from data."""
-    for name in start:
-        if name not in model.states:
-            problem = f"{model.name} has no state '{name}'"
-            remedy = nearest(name, model.states)
-            raise InputError(Mistake("", problem, remedy, f"nodes.{name}", start[name]))
+    given: Mapping[int, Array],
+) -> Array:
+    """Nodes (M, N, n): as given, at the data, else at zero."""
     nodes = np.zeros((len(values[0]), len(grid.times), len(model.states)))
-    precision = np.full(len(model.states), np.inf)
+    for i, along in given.items():
+        nodes[:, :, i] = along
     for e, series in enumerate(experiments):
         own = grid.experiment == e
         for i, name in enumerate(model.states):
-            if name in start:
-                nodes[:, own, i] = _along(name, start[name], grid.times[own])
-            if name in start or name not in series.names:
-                precision[i] = 0.0
-                continue
-            column = series.names.index(name)
-            seen = _interpolated(series.times, values[e][:, :, column], grid.times[own])
-            nodes[:, own, i] = seen
-            sigma = 1.0 if series.sigma is None else float(np.nanmean(series.sigma[:, column]))
-            precision[i] = (
-                min(precision[i], 1.0 / sigma) if np.isfinite(values[e][:, :, column]).any() else 0.0
-            )
-    return nodes, precision
+            if i not in given and name in series.names:
+                column = values[e][:, :, series.names.index(name)]
+                nodes[:, own, i] = _interpolated(series.times, column, grid.times[own])
+    return nodes
 
 
 def _interpolated(times: Array, values: Array, at: Array) -> Array:

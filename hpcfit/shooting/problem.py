@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcfit.flow.propagate import propagate
-from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
+from hpcfit.flow.propagate import MAP_STEPS, propagate
+from hpcfit.flow.shots import Shots, can_shoot, shoot
+from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns, is_everybody
 from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import everywhere, gathered, share
 from hpcfit.records import Array, Lanes
 from hpcfit.shooting.grid import Grid
 from hpcfit.shooting.readings import Readings
+
+Arrived = NDArray[np.bool_] | None
 
 MAX_STEPS = 20_000  # from node to node; a trial that needs more has lost its way, and others wait for it
 
@@ -29,7 +32,7 @@ class Problem:
     model: Model
     grid: Grid
     readings: Readings
-    data: Array  # (M, N, n_outputs - 1, o) NaN = none
+    data: Array  # (M, N, n_outputs - 1, o) NaN = missing
     weights: Array  # (1 or M, N, n_outputs - 1, o) 1 / sigma; 0 = not considered
     free: tuple[int, ...]  # which parameters are unknown
     fixed: Array  # (n_p,) values of the others
@@ -37,8 +40,18 @@ class Problem:
     method: str | None = None
 
     def take(self, members: Members) -> Problem:
+        if is_everybody(members, len(self.data)):
+            return self
         weights = self.weights if len(self.weights) == 1 else self.weights[members]
         return replace(self, data=self.data[members], weights=weights)
+
+    def put(self, members: Members, other: Problem) -> None:
+        """The data of others in the places of these members."""
+        self.data[members] = other.data
+
+    def roughly(self, tolerance: float) -> Problem:
+        """The same, integrated no better than to a tolerance."""
+        return replace(self, tolerance=max(tolerance, self.tolerance or 0.0))
 
     @property
     def members(self) -> int:
@@ -51,7 +64,7 @@ class Problem:
     def residuals(self, comm: Any, z: Unknowns) -> Residuals:
         """F(z) (4.6)."""
         parameters = self._all_parameters(z.parameters)
-        (ends,) = self._integrate(comm, z, parameters, sensitivities=False)
+        (ends,), _ = self._integrate(comm, z, parameters, sensitivities=False)
         rows = self._rows(self._at_outputs(z, ends), parameters)
         return Residuals(rows, self._defects(z, ends))
 
@@ -59,21 +72,30 @@ class Problem:
         """F(z) and J(z) (4.8), with G and H of (4.11)."""
         members, nodes, n = z.nodes.shape
         parameters, q = self._all_parameters(z.parameters), len(self.free)
-        ends, by_start, by_parameters = self._integrate(comm, z, parameters, sensitivities=True)
+        (ends, by_start, by_parameters), arrived = self._integrate(comm, z, parameters, sensitivities=True)
         outputs = self._at_outputs(z, ends)
         by_state, by_own = self.readings.slopes(self._times(), outputs, parameters[:, None, None])
         weights = self._weights()[..., None]
         by_state, by_own = _weighted(weights, by_state), _weighted(weights, by_own[..., self.free])
         if outputs.shape[2] > 1:
             by_state, by_own = _from_nodes(by_state, by_own, by_start, by_parameters)
+        rows = self._rows(outputs, parameters)
         return Chain(
             rows_by_node=_rows_of_all(by_state, members, nodes, n),
             rows_by_parameters=_rows_of_all(by_own, members, nodes, q),
             links_by_node=by_start[:, :, -1],
             links_by_parameters=by_parameters[:, :, -1],
-            residuals=Residuals(self._rows(outputs, parameters), self._defects(z, ends)),
+            residuals=Residuals(rows, self._defects(z, ends)),
             linked=self.grid.linked,
+            alive=self._alive(z, rows, arrived),
         )
+
+    def _alive(self, z: Unknowns, rows: Array, arrived: Arrived) -> Arrived:
+        """Which members could be linearised (M,), where that can be said without looking at all slopes."""
+        if arrived is None or not self.readings.only_states:
+            return None
+        finite: NDArray[np.bool_] = np.isfinite(z.nodes.sum(axis=(1, 2)) + rows.sum(axis=(1, 2)))
+        return arrived & finite
 
     def failures(self, z: Unknowns) -> str:
         """Where member 0 cannot be integrated, for a person; '' if it can."""
@@ -104,28 +126,76 @@ class Problem:
 
     def _integrate(
         self, comm: Any, z: Unknowns, parameters: Array, *, sensitivities: bool
-    ) -> Sequence[Array]:
+    ) -> tuple[Sequence[Array], Arrived]:
         """States at the outputs of all intervals but their begin (M, N - 1, outputs, n), and G, H there.
 
-        Zero where an interval has no such output.
+        Zero where an interval has no such output. Also which members arrived everywhere, if that is known.
         """
         members, links = len(z.nodes), len(self.grid.outputs)
+        alone = comm.size == 1 and can_shoot(self.model, self.method)
         whole: list[Array] = []
+        arrived = np.ones(members, dtype=bool)
         for intervals, columns in self.grid.pieces:
-            work = partial(self._propagate, z, parameters, sensitivities, intervals, columns, comm)
-            lanes = everywhere(comm, work)
-            parts = [lanes.states[:, 1:]]
-            if lanes.by_start is not None and lanes.by_parameters is not None:
-                parts += [lanes.by_start[:, 1:], lanes.by_parameters[:, 1:][..., self.free]]
-            shape = (members, len(intervals))
-            parts = [gathered(comm, part).reshape(*shape, *part.shape[1:]) for part in parts]
+            if alone:
+                parts, ended = self._shot(z, parameters, sensitivities, intervals, columns)
+                arrived &= ended
+            else:
+                work = partial(self._propagate, z, parameters, sensitivities, intervals, columns, comm)
+                parts = self._gathered(comm, everywhere(comm, work), members, len(intervals))
             if len(intervals) == links:
-                return parts
+                return parts, arrived if alone else None
             outputs = (members, links, self.grid.outputs.shape[1] - 1)
             whole = whole or [np.zeros((*outputs, *part.shape[3:])) for part in parts]
             for table, part in zip(whole, parts, strict=True):
                 table[:, intervals[:, None], columns[1:] - 1] = part
-        return whole
+        return whole, arrived if alone else None
+
+    def _shot(
+        self,
+        z: Unknowns,
+        parameters: Array,
+        sensitivities: bool,
+        intervals: NDArray[np.int64],
+        columns: NDArray[np.int64],
+    ) -> tuple[list[Array], NDArray[np.bool_]]:
+        """Some intervals of all members at once."""
+        everything = len(intervals) == len(self.grid.outputs)
+        shots = shoot(
+            self.model,
+            self.grid.outputs[intervals[:, None], columns],
+            z.nodes if everything else z.nodes[:, intervals],
+            parameters,
+            sensitivities=sensitivities,
+            tolerance=self.tolerance,
+            max_steps=self._max_steps,
+        )
+        return self._parts(shots), shots.arrived
+
+    def _gathered(self, comm: Any, lanes: Lanes, members: int, intervals: int) -> list[Array]:
+        """The lanes of all ranks, by member and interval, without their begin."""
+        shape = (members, intervals)
+        after = replace(
+            lanes,
+            states=lanes.states[:, 1:],
+            by_start=None if lanes.by_start is None else lanes.by_start[:, 1:],
+            by_parameters=None if lanes.by_parameters is None else lanes.by_parameters[:, 1:],
+        )
+        return [gathered(comm, part).reshape(*shape, *part.shape[1:]) for part in self._parts(after)]
+
+    def _parts(self, found: Shots | Lanes) -> list[Array]:
+        """States, and derivatives by start and by the free parameters where they were asked for."""
+        if found.by_start is None or found.by_parameters is None:
+            return [found.states]
+        every = self.free == tuple(range(len(self.fixed)))
+        return [
+            found.states,
+            found.by_start,
+            found.by_parameters if every else found.by_parameters[..., self.free],
+        ]
+
+    @property
+    def _max_steps(self) -> int:
+        return MAP_STEPS if self.model.kind == "map" else MAX_STEPS
 
     def _propagate(
         self,
@@ -152,7 +222,7 @@ class Problem:
             sensitivities=sensitivities,
             tolerance=self.tolerance,
             method=self.method,
-            max_steps=None if self.model.kind == "map" else MAX_STEPS,
+            max_steps=self._max_steps,
         )
 
     def _at_outputs(self, z: Unknowns, ends: Array) -> Array:
@@ -171,19 +241,27 @@ class Problem:
 
     def _rows(self, outputs: Array, parameters: Array) -> Array:
         """(g - eta) / sigma (2.6); 0 where there are no data."""
-        read = self.readings.values(self._times(), outputs, parameters[:, None, None])
-        rows = _weighted(self._weights(), read - self.data)
+        if self.readings.only_states and self._whole():
+            rows = self.readings.picked(outputs) - self.data
+            rows *= self.weights
+        else:
+            read = self.readings.values(self._times(), outputs, parameters[:, None, None])
+            rows = _weighted(self._weights(), read - self.data)
         return rows.reshape(*outputs.shape[:2], -1)
+
+    def _whole(self) -> bool:
+        """Whether no value is missing."""
+        return bool(np.isfinite(self.data.sum()))
 
     def _weights(self) -> Array:
         """1 / sigma (1 or M, N, outputs, o); 0 where there are no data."""
-        there = np.isfinite(self.data)
-        return self.weights if there.all() else np.where(there, self.weights, 0.0)
+        return self.weights if self._whole() else np.where(np.isfinite(self.data), self.weights, 0.0)
 
     def _defects(self, z: Unknowns, ends: Array) -> Array:
         """x(tau_j+1; s_j, p) - s_j+1 (4.5)."""
-        linked = np.array(self.grid.linked)[:, None]
-        return np.where(linked, ends[:, :, -1] - z.nodes[:, 1:], 0.0)
+        defects: Array = ends[:, :, -1] - z.nodes[:, 1:]
+        defects[:, ~np.array(self.grid.linked)] = 0.0
+        return defects
 
 
 def _from_nodes(by_state: Array, by_own: Array, by_start: Array, by_parameters: Array) -> tuple[Array, Array]:

@@ -36,8 +36,12 @@ class Readings:
     def values(self, t: Any, states: Array, parameters: Array) -> Array:
         """t (...), states (..., n), parameters (..., n_p)."""
         if self.only_states:
-            return states[..., self.columns]
+            return self.picked(states)
         return _stacked(self._values(t, _split(states), _split(parameters)), states.shape[:-1])
+
+    def picked(self, states: Array) -> Array:
+        """The observed ones of the states (..., o), where nothing else is observed."""
+        return states if self.columns == list(range(self.n)) else states[..., self.columns]
 
     def slopes(self, t: Any, states: Array, parameters: Array) -> tuple[Array, Array]:
         shape, o = states.shape[:-1], len(self.names)

@@ -3,28 +3,65 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hpcfit.ensemble.noise import add_noise
+from hpcfit.ensemble.noise import noisy_members, standard_deviations
+from hpcfit.leastsq.course import Course, Numbers
 from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
-from hpcfit.leastsq.strategy import Options
+from hpcfit.leastsq.strategy import Options, plausible_objective, solve
 from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
-from hpcfit.mpi.together import everywhere, on_root, share
-from hpcfit.records import Array, EnsembleResult, Noise, Outcome, Series
+from hpcfit.mpi.tickets import Tickets
+from hpcfit.mpi.together import everywhere, on_root
+from hpcfit.records import EnsembleResult, Noise, Series
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.shooting.pose import Posed, pose
-from hpcfit.studies.fit import check_start, chosen_options, solve_posed, unknown_names, unknown_values
+from hpcfit.studies.fit import (
+    check_start,
+    chosen_options,
+    degrees_of_freedom,
+    unknown_names,
+    unknown_values,
+)
 
-BATCH = 256  # members side by side
+FEWEST, MOST = 64, 512  # members side by side on one rank
+ROUND = 4096  # members of one rank between two times at which ranks put their rows together
 
-Row = tuple[Array, Array, float, int, int, int, Outcome]
+BY_MEMBER = (
+    "members",
+    "estimates",
+    "errors",
+    "objective",
+    "degrees_of_freedom",
+    "iterations",
+    "linearisations",
+)
+
+Watch = Callable[[float], None]
 
 
 def fit_ensemble(
+    model: Model,
+    exact: Series,
+    noise: Noise,
+    *,
+    members: Sequence[int],
+    **asked: Any,
+) -> EnsembleResult:
+    """Fit `exact` plus the noise of every member, as `ensemble_rounds`; the whole table, on all ranks."""
+    rounds = list(ensemble_rounds(model, exact, noise, members=members, **asked))
+    order = np.argsort(np.concatenate([places for places, _ in rounds]))
+    tables = [table for _, table in rounds]
+    columns = {name: np.concatenate([getattr(table, name) for table in tables])[order] for name in BY_MEMBER}
+    outcomes = [outcome for table in tables for outcome in table.outcomes]
+    return replace(tables[-1], **columns, outcomes=tuple(outcomes[k] for k in order))
+
+
+def ensemble_rounds(
     model: Model,
     exact: Series,
     noise: Noise,
@@ -42,25 +79,24 @@ def fit_ensemble(
     phases: str = "auto",
     method: str | None = None,
     truth: Mapping[str, float] | None = None,
+    side_by_side: int | None = None,
     comm: Any = SERIAL,
-    watch: Callable[[float], None] | None = None,
-) -> EnsembleResult:
-    """Fit `exact` plus the noise of every member; the noise of a member depends on (seed, member) alone.
+    watch: Watch | None = None,
+) -> Iterator[tuple[Numbers, EnsembleResult]]:
+    """Rows of the members that have ended since the last round, with their places in `members`, on all ranks.
 
-    Ranks share the members; `watch` is told the part that this rank has done.
+    The noise of a member depends on (seed, member) alone, its row on nothing else. Ranks take members as
+    they need them, `side_by_side` at a time; `watch` is told the part that is done.
     """
     clock = time.perf_counter()
-    mine = share(comm, len(members))
-    own = np.array([members[k] for k in mine], dtype=np.int64)
 
-    def posed(batch: Sequence[int], noisy: bool = True) -> Posed:
-        values, sigma = _noisy(model, exact, noise, seed, batch)
-        values = values if noisy else exact.values[None]
-        series = Series(exact.names, exact.times, values[0], sigma)
-        return pose(
+    def begin() -> tuple[Posed, Options]:
+        series = Series(
+            exact.names, exact.times, exact.values, standard_deviations(exact.values, exact.names, noise)
+        )
+        posed = pose(
             model,
             [series],
-            [values],
             guess=guess,
             fixed=fixed,
             nodes=nodes,
@@ -68,66 +104,123 @@ def fit_ensemble(
             weights=weights,
             method=method,
         )
+        options = chosen_options(
+            tolerance=tolerance, max_iterations=max_iterations, level=level, phases=phases, solver=None
+        )
+        return posed, options
 
-    def fit_own() -> list[Row]:
-        rows: list[Row] = []
-        for first in range(0, len(own), BATCH):
-            problem = posed(own[first : first + BATCH].tolist())
-            rows += _rows(problem, options)
-            if watch is not None:
-                watch(len(rows) / len(own))
-        return rows
+    posed, options = everywhere(comm, begin)
+    on_root(comm, lambda: check_start(posed))  # and compiles, for all ranks
+    numbers = np.array(members, dtype=np.int64)
+    quantities = [model.quantities.index(name) for name in exact.names]
 
-    options = chosen_options(
-        tolerance=tolerance, max_iterations=max_iterations, level=level, phases=phases, solver=None
-    )
-    one = everywhere(comm, lambda: posed(members[:1], noisy=False))
-    on_root(comm, lambda: check_start(one))  # and compiles, for all ranks
-    rows = [row for part in comm.allgather(everywhere(comm, fit_own)) for row in part]
-    names = unknown_names(model, one)
-    estimates, errors, objective, freedom, iterations, linearisations, outcomes = zip(*rows, strict=True)
-    return EnsembleResult(
+    def noisy(places: Numbers) -> Posed:
+        values, _ = noisy_members(
+            exact.values, exact.names, quantities, noise, seed, numbers[places].tolist()
+        )
+        return posed.with_values([values])
+
+    names = unknown_names(model, posed)
+    table = EnsembleResult(
         model=model.name,
         names=names,
-        parameter_names=tuple(model.parameters[k] for k in one.problem.free),
-        members=np.array(members, dtype=np.int64),
-        outcomes=tuple(outcomes),
-        estimates=np.stack(estimates),
-        errors=np.stack(errors),
-        objective=np.array(objective),
-        degrees_of_freedom=np.array(freedom, dtype=np.int64),
-        iterations=np.array(iterations, dtype=np.int64),
-        linearisations=np.array(linearisations, dtype=np.int64),
+        parameter_names=tuple(model.parameters[k] for k in posed.problem.free),
+        members=numbers[:0],
+        outcomes=(),
+        estimates=np.zeros((0, len(names))),
+        errors=np.zeros((0, len(names))),
+        objective=np.zeros(0),
+        degrees_of_freedom=numbers[:0],
+        iterations=numbers[:0],
+        linearisations=numbers[:0],
         truth={name: float(value) for name, value in (truth or {}).items() if name in names},
         seed=seed,
-        seconds=time.perf_counter() - clock,
+        seconds=0.0,
         units=model.units,
     )
+    width = side_by_side or int(np.clip(len(numbers) // (2 * comm.size), FEWEST, MOST))
+    with Tickets(comm) as tickets:
+
+        def supply(count: int) -> Numbers:
+            first = tickets.take(count)
+            return np.arange(min(first, len(numbers)), min(first + count, len(numbers)))
+
+        own = _ended(noisy, supply, width, options)
+        for places, columns in _rounds(comm, own, lambda part: watch and watch(part), len(numbers)):
+            outcomes, *rows = columns
+            yield (
+                places,
+                replace(
+                    table,
+                    **dict(zip(BY_MEMBER, (numbers[places], *rows), strict=True)),
+                    outcomes=tuple(outcomes),
+                    seconds=time.perf_counter() - clock,
+                ),
+            )
 
 
-def _noisy(
-    model: Model, exact: Series, noise: Noise, seed: int, members: Sequence[int]
-) -> tuple[Array, Array]:
-    """Values of all members (M, n_times, n_names), and their standard deviations (n_times, n_names)."""
-    numbers = [model.quantities.index(name) for name in exact.names]
-    drawn = [add_noise(exact.values, exact.names, numbers, noise, seed, int(member)) for member in members]
-    return np.stack([values for values, _ in drawn]), drawn[0][1]
+def _ended(
+    noisy: Callable[[Numbers], Posed], supply: Callable[[int], Numbers], width: int, options: Options
+) -> Iterator[tuple[Numbers, list[Any]]]:
+    """Members of this rank as they come to their end, with their columns; others take their places."""
+    places = supply(width)
+    if not len(places):
+        return
+    posed = noisy(places)
+    course = Course.begin(posed.start, all_nodes=False, remembers=False)
+    freedom = degrees_of_freedom(posed)
+    largest = plausible_objective(freedom, posed.sigma_known)
+    with np.errstate(all="ignore"):  # what is not finite is found and reported member by member
+        for ended in solve(SERIAL, posed.problem, course, posed.precision, largest, options):
+            yield places[ended], _columns(posed, course, freedom, ended)
+            new = supply(len(ended))
+            if len(new):
+                free = ended[: len(new)]
+                others = noisy(new)
+                posed.problem.put(free, others.problem)
+                places[free], freedom[free] = new, degrees_of_freedom(others)
+                largest[free] = plausible_objective(freedom[free], posed.sigma_known)
+                course.enter(free, others.start)
 
 
-def _rows(posed: Posed, options: Options) -> list[Row]:
-    solved = solve_posed(SERIAL, posed, options)
-    values, factors = unknown_values(posed, solved)
-    errors = np.sqrt((factors**2).sum(axis=2))
-    course = solved.course
+def _columns(posed: Posed, course: Course, freedom: Numbers, ended: Numbers) -> list[Any]:
+    """Outcomes, estimates, errors, ... of members that have come to their end, as in EnsembleResult."""
+    values, factors = unknown_values(posed, course.z.take(ended), course.spread.take(ended), freedom[ended])
     return [
-        (
-            values[k],
-            errors[k],
-            float(solved.spread.objective[k]),
-            int(solved.degrees_of_freedom[k]),
-            int(course.iterations[k]),
-            int(course.linearisations[k]),
-            outcome,
-        )
-        for k, outcome in enumerate(course.outcomes)
+        np.array([course.outcomes[member] for member in ended.tolist()], dtype=object),
+        values,
+        np.sqrt((factors**2).sum(axis=2)),
+        course.spread.objective[ended],
+        freedom[ended],
+        course.iterations[ended],
+        course.linearisations[ended],
     ]
+
+
+def _rounds(
+    comm: Any, own: Iterator[tuple[Numbers, list[Any]]], watch: Watch, total: int
+) -> Iterator[tuple[Numbers, list[Any]]]:
+    """What all ranks have finished since the last round, on all of them; until nobody has anything left."""
+    done = 0
+
+    def collect() -> tuple[list[Any], bool]:
+        nonlocal done
+        parts, count = [], 0
+        for places, columns in own:
+            parts.append([places, *columns])
+            count += len(places)
+            watch(min((done + count * comm.size) / total, 1.0))
+            if count >= ROUND:
+                break
+        done += count * comm.size
+        return [np.concatenate(column) for column in zip(*parts, strict=True)], count < ROUND
+
+    while True:
+        mine, exhausted = everywhere(comm, collect)
+        found = comm.allgather((mine, exhausted))
+        parts = [part for part, _ in found if part]
+        if parts:
+            places, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+            yield places, columns
+        if all(ended for _, ended in found):
+            return

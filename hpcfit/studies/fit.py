@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from hpcfit.flow.propagate import propagate
-from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE, Course, Watch
+from hpcfit.leastsq.course import Course, Numbers, Watch
+from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
 from hpcfit.leastsq.levels import LEVELS
-from hpcfit.leastsq.statistics import Spread, common_factor, fisher_factor, involved, single_factor, spread
+from hpcfit.leastsq.statistics import Spread, common_factor, fisher_factor, involved, single_factor
 from hpcfit.leastsq.strategy import PHASES, Options, plausible_objective, solve
 from hpcfit.linear.chain import Unknowns
+from hpcfit.linear.inverse import first_nodes
 from hpcfit.linear.solvers import SOLVERS
 from hpcfit.models.define import Model
 from hpcfit.models.derivatives import derivative
@@ -101,8 +103,7 @@ class Solved:
     """All members at their ends."""
 
     course: Course
-    spread: Spread
-    degrees_of_freedom: Any  # (M,)
+    degrees_of_freedom: Numbers  # (M,)
     seconds: float  # from the start to the covariance
 
 
@@ -121,43 +122,36 @@ def chosen_options(
 
 def solve_posed(comm: Any, posed: Posed, options: Options, watch: Watch | None = None) -> Solved:
     """From the start to the solution and its covariance, all members side by side."""
-    course = Course.begin(posed.start, watch)
-    freedom = posed.problem.observed() - _unknowns(posed)
-    limit = plausible_objective(freedom, posed.sigma_known)
+    course = Course.begin(posed.start, watch, experiments=len(posed.experiments))
+    freedom = degrees_of_freedom(posed)
+    largest = plausible_objective(freedom, posed.sigma_known)
     clock = time.perf_counter()
     with np.errstate(all="ignore"):  # what is not finite is found and reported member by member
-        solve(comm, posed.problem, course, posed.precision, limit, options)
-        found = spread(comm, posed.problem, course.z, options.solver)
-    return Solved(course, found, freedom, time.perf_counter() - clock)
+        for _ in solve(comm, posed.problem, course, posed.precision, largest, options):
+            pass
+    return Solved(course, freedom, time.perf_counter() - clock)
 
 
-def _unknowns(posed: Posed) -> int:
-    """Initial states of every experiment, and parameters."""
-    return len(first_nodes(posed)) * posed.start.nodes.shape[2] + posed.start.parameters.shape[1]
-
-
-def first_nodes(posed: Posed) -> list[int]:
-    """The first node of every experiment."""
-    linked = posed.problem.grid.linked
-    return [0, *(j + 1 for j, same in enumerate(linked) if not same)]
+def degrees_of_freedom(posed: Posed) -> Numbers:
+    """Values less unknowns, which are the initial states of every experiment and the parameters (M,)."""
+    unknowns = len(posed.experiments) * posed.start.nodes.shape[2] + posed.start.parameters.shape[1]
+    return posed.problem.observed() - unknowns
 
 
 def unknown_names(model: Model, posed: Posed) -> tuple[str, ...]:
-    marks = ["" if e == 0 else f"@{e + 1}" for e in range(len(first_nodes(posed)))]
+    marks = ["" if e == 0 else f"@{e + 1}" for e in range(len(posed.experiments))]
     states = [f"{name}{mark}" for mark in marks for name in model.states]
     return (*states, *(model.parameters[k] for k in posed.problem.free))
 
 
-def unknown_values(posed: Posed, solved: Solved) -> tuple[Array, Array]:
+def unknown_values(posed: Posed, z: Unknowns, spread: Spread, freedom: Numbers) -> tuple[Array, Array]:
     """Estimates (M, k) and covariance factors, the common factor included (M, k, f)."""
-    z, members = solved.course.z, len(solved.course.outcomes)
-    first = first_nodes(posed)
+    members, width = len(freedom), spread.parameters.shape[-1]
+    first = first_nodes(posed.problem.grid.linked)
+    nodes = spread.nodes[:, first] if spread.nodes.shape[1] > len(first) else spread.nodes
     values = np.concatenate([z.nodes[:, first].reshape(members, -1), z.parameters], axis=1)
-    width = solved.spread.parameters.shape[-1]
-    factors = np.concatenate(
-        [solved.spread.nodes[:, first].reshape(members, -1, width), solved.spread.parameters], axis=1
-    )
-    beta2 = common_factor(solved.spread.objective, solved.degrees_of_freedom)
+    factors = np.concatenate([nodes.reshape(members, -1, width), spread.parameters], axis=1)
+    beta2 = common_factor(spread.objective, freedom)
     return values, factors * np.sqrt(beta2)[:, None, None]
 
 
@@ -187,13 +181,13 @@ def _result(
     truth: Mapping[str, float],
     solver: str,
 ) -> FitResult:
-    course, problem = solved.course, posed.problem
-    values, factors = unknown_values(posed, solved)
+    course, spread, problem = solved.course, solved.course.spread, posed.problem
+    values, factors = unknown_values(posed, course.z, spread, solved.degrees_of_freedom)
     unknowns = Estimates(unknown_names(model, posed), values[0], factors[0] @ factors[0].T)
     freedom = int(solved.degrees_of_freedom[0])
     outcome, cause = _outcome(model, posed, solved)
-    beta2 = common_factor(solved.spread.objective, solved.degrees_of_freedom)
-    node_factors = solved.spread.nodes[0] * np.sqrt(beta2[0])
+    beta2 = common_factor(spread.objective, solved.degrees_of_freedom)
+    node_factors = spread.nodes[0] * np.sqrt(beta2[0])
     return FitResult(
         model=model.name,
         state_names=model.states,
@@ -213,14 +207,14 @@ def _result(
         guess=dict(guess),
         initial=_pieces(posed, posed.start),
         final=_pieces(posed, course.z),
-        objective=float(solved.spread.objective[0]),
+        objective=float(spread.objective[0]),
         degrees_of_freedom=freedom,
         sigma_known=posed.sigma_known,
         gamma=fisher_factor(len(unknowns.names), freedom),
         t95=single_factor(freedom),
         iterations=int(course.iterations[0]),
         linearisations=int(course.linearisations[0]),
-        history=tuple(course.history[0]),
+        history=tuple(course.history[0]) if course.history else (),
         solver=solver,
         seconds=solved.seconds,
         truth=_truth(model, posed, expressions, truth),
@@ -230,8 +224,8 @@ def _result(
 
 def _outcome(model: Model, posed: Posed, solved: Solved) -> tuple[Outcome, str]:
     """How it ended; a deficient rank at the end is named even if the steps became small."""
-    outcome = solved.course.outcomes[0]
-    parts = np.concatenate([solved.spread.blind_states[0], solved.spread.blind_parameters[0]])
+    outcome, spread = solved.course.outcomes[0], solved.course.spread
+    parts = np.concatenate([spread.blind_states[0], spread.blind_parameters[0]])
     names = involved(unknown_names(model, posed), parts)
     if names and outcome in (Outcome.CONVERGED, Outcome.RANK_DEFICIENT):
         return Outcome.RANK_DEFICIENT, f"not determined: {', '.join(names)}"

@@ -97,7 +97,7 @@ def test_the_known_angle_is_found_near_and_far(level: str, angle: float) -> None
 def frozen(problem: Rotation, z: Unknowns) -> tuple[Any, Scales]:
     chain = problem.linearise(SERIAL, z)
     scales = natural_scales(chain, z)
-    return generalised_inverse(SERIAL, chain.scaled(scales)), scales
+    return generalised_inverse(chain.scaled(scales)), scales
 
 
 def test_with_the_inverse_frozen_the_natural_level_falls_in_every_step() -> None:
@@ -163,7 +163,7 @@ def line(curvature: float) -> tuple[Any, Unknowns, Any]:
     one = np.ones((1, 1, 1, 1))
     residuals = Residuals(np.ones((1, 1, 1)), np.zeros((1, 0, 1)))
     chain = Chain(one, np.zeros((1, 1, 1, 0)), one[:, :0], np.zeros((1, 0, 1, 0)), residuals, ())
-    plus = generalised_inverse(SERIAL, chain)
+    plus = generalised_inverse(chain)
 
     def trial(alpha: np.ndarray, which: Any) -> Residuals:
         rows = 1.0 - alpha + 0.5 * curvature * alpha**2

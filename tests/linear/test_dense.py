@@ -41,7 +41,7 @@ CHAINS = {
 def test_increments_are_those_of_the_whole_problem(name: str) -> None:
     windows, chain = CHAINS[name]
     assert condense(chain).count == windows
-    plus = generalised_inverse(SERIAL, chain)
+    plus = generalised_inverse(chain)
     assert relative_error(vector(plus.solve(chain.residuals)), full_solution(chain)) < 1e-10
     assert plus.rank.tolist() == [plus.freedoms]
 
@@ -50,7 +50,7 @@ def test_increments_are_those_of_the_whole_problem(name: str) -> None:
 def test_other_residuals_need_no_other_inverse(name: str) -> None:
     _, chain = CHAINS[name]
     other = Residuals(1.0 - 2.0 * chain.residuals.rows, 0.3 + chain.residuals.links**2)
-    step = generalised_inverse(SERIAL, chain).solve(other)
+    step = generalised_inverse(chain).solve(other)
     assert relative_error(vector(step), full_solution(replace(chain, residuals=other))) < 1e-10
 
 
@@ -58,7 +58,7 @@ def test_other_residuals_need_no_other_inverse(name: str) -> None:
 def test_multipliers_balance_the_gradient(name: str) -> None:
     """J1^t J1 dz - J2^t lambda + J1^t F1 = 0 (4.10)."""
     _, chain = CHAINS[name]
-    plus = generalised_inverse(SERIAL, chain)
+    plus = generalised_inverse(chain)
     step = plus.solve(chain.residuals)
     multipliers = plus.multipliers(chain.residuals, step)[0]
     linked = np.array(chain.linked, dtype=bool)
@@ -71,7 +71,7 @@ def test_multipliers_balance_the_gradient(name: str) -> None:
 @pytest.mark.parametrize("name", CHAINS)
 def test_covariance_is_a_block_of_the_inverse_of_the_whole_matrix(name: str) -> None:
     _, chain = CHAINS[name]
-    plus = generalised_inverse(SERIAL, chain)
+    plus = generalised_inverse(chain)
     nodes, parameters = plus.covariance_factor()
     factor = np.concatenate([nodes[0].reshape(-1, plus.freedoms), parameters[0]])
     rows = chain.residuals.rows.size
@@ -82,13 +82,13 @@ def test_covariance_is_a_block_of_the_inverse_of_the_whole_matrix(name: str) -> 
 def test_members_do_not_see_each_other() -> None:
     """Bit for bit, whatever the number of windows of the others."""
     chain = random_chain(11, stretch=[1.05, 2.6, 1.55, 2.6, 1.05], n_nodes=30, ends=[12])
-    together = generalised_inverse(SERIAL, chain)
+    together = generalised_inverse(chain)
     step = together.solve(chain.residuals)
     multipliers = together.multipliers(chain.residuals, step)
     for member in range(5):
         one = chain.take(np.array([member]))
         assert condense(one).count == (2, 5, 3, 5, 2)[member]
-        alone = generalised_inverse(SERIAL, one)
+        alone = generalised_inverse(one)
         mine = alone.solve(one.residuals)
         np.testing.assert_array_equal(step.nodes[member], mine.nodes[0])
         np.testing.assert_array_equal(step.parameters[member], mine.parameters[0])
@@ -99,7 +99,7 @@ def test_members_do_not_see_each_other() -> None:
 
 def test_some_members_can_be_taken_out_of_a_batch() -> None:
     chain = random_chain(12, stretch=[1.05, 2.6, 1.55, 2.6], n_nodes=30)
-    plus, some = generalised_inverse(SERIAL, chain), np.array([2, 0])
+    plus, some = generalised_inverse(chain), np.array([2, 0])
     residuals = chain.residuals.take(some)
     step = plus.take(some).solve(residuals)
     np.testing.assert_array_equal(step.nodes, plus.solve(chain.residuals).nodes[some])
@@ -120,14 +120,14 @@ def merged(chain: Chain) -> Chain:
 def test_two_parameters_that_only_occur_as_their_sum(stretch: float) -> None:
     """The relaxed solution has equal parts of both; the sum is that of the problem with one parameter."""
     single = random_chain(13, stretch=stretch, n_nodes=30)
-    plus = generalised_inverse(SERIAL, merged(single))
+    plus = generalised_inverse(merged(single))
     assert plus.rank.tolist() == [plus.freedoms - 1]
     blind_node, blind = plus.null_directions()
     direction = blind[0, :, np.argmax(np.abs(blind[0]).max(axis=0))]
     np.testing.assert_allclose(np.abs(direction), [0.5**0.5, 0.5**0.5, 0.0], atol=1e-9)
     assert direction[0] * direction[1] < 0.0
     np.testing.assert_allclose(blind_node, 0.0, atol=1e-9)
-    step, one = plus.solve(single.residuals), generalised_inverse(SERIAL, single).solve(single.residuals)
+    step, one = plus.solve(single.residuals), generalised_inverse(single).solve(single.residuals)
     expected = one.parameters[0][[0, 0, 1]] * [0.5, 0.5, 1.0]
     np.testing.assert_allclose(step.parameters[0], expected, rtol=1e-9)
     assert relative_error(step.nodes, one.nodes) < 1e-9
@@ -147,7 +147,7 @@ def offset(seed: int) -> Chain:
 def test_the_relaxed_solution_is_the_shortest_of_the_condensed_problem() -> None:
     """Against numpy's least squares in the first node and the parameters."""
     chain = offset(14)
-    plus = generalised_inverse(SERIAL, chain)
+    plus = generalised_inverse(chain)
     assert plus.rank.tolist() == [plus.freedoms - 1]
     _, nodes, _, n, q = chain.shape
     here, shift = np.eye(n, n + q), np.zeros(n)
@@ -172,7 +172,7 @@ def test_the_relaxed_solution_is_the_shortest_of_the_condensed_problem() -> None
 def test_fewer_rows_than_unknowns_are_a_rank_not_an_error() -> None:
     chain = random_chain(15, n_nodes=4, n_rows=1)
     rows = np.where(chain.rows_by_node == 0.0, 1.0, chain.rows_by_node)
-    plus = generalised_inverse(SERIAL, replace(chain, rows_by_node=rows))
+    plus = generalised_inverse(replace(chain, rows_by_node=rows))
     assert (plus.rank.tolist(), plus.freedoms) == ([4], 5)
     step = plus.solve(chain.residuals)
     left = chain.residuals.rows[0, :, 0] + np.einsum("ji,ji->j", rows[0, :, 0], step.nodes[0])
@@ -187,8 +187,8 @@ def test_growth_of_1e12_asks_for_windows() -> None:
     chain = random_chain(16, stretch=1.08, n_nodes=400, n_rows=1, n_states=2)
     assert 1e12 < np.abs(condense(chain, np.inf).by_window).max() < 1e16
     expected = full_solution(chain)
-    with_windows = generalised_inverse(SERIAL, chain).solve(chain.residuals)
-    condensed = generalised_inverse(SERIAL, chain, np.inf).solve(chain.residuals)
+    with_windows = generalised_inverse(chain).solve(chain.residuals)
+    condensed = generalised_inverse(chain, np.inf).solve(chain.residuals)
     assert relative_error(vector(with_windows), expected) < 1e-10
     assert relative_error(vector(condensed), expected) > 1e-6
 
@@ -220,7 +220,7 @@ def applied(chain: Chain, step: Unknowns) -> Residuals:
 def test_of_any_rank_an_increment_is_the_answer_to_what_it_does(shape: dict) -> None:
     """J+ J J+ = J+, with the condition of the problem as the unit of rounding errors."""
     chain = random_chain(**shape)
-    plus = generalised_inverse(SERIAL, chain)
+    plus = generalised_inverse(chain)
     step = plus.solve(chain.residuals)
     done = applied(chain, step)
     again = plus.solve(Residuals(-done.rows, -done.links))
@@ -232,13 +232,13 @@ def test_of_any_rank_an_increment_is_the_answer_to_what_it_does(shape: dict) -> 
 @given(shape=SHAPES, powers=st.lists(st.integers(-3, 3), min_size=7, max_size=7))
 def test_units_do_not_matter_where_the_rank_is_full(shape: dict, powers: list[int]) -> None:
     chain = random_chain(**shape)
-    plus = generalised_inverse(SERIAL, chain)
+    plus = generalised_inverse(chain)
     assume(plus.rank[0] == plus.freedoms and condition(plus) < 1e4)
     _, _, _, n, q = chain.shape
     sizes = 4.0 ** np.array([powers])
     scales = Scales(sizes[:, :n], sizes[:, n : n + q])
     other = chain.scaled(scales)
-    step = scales.unscaled(generalised_inverse(SERIAL, other).solve(other.residuals))
+    step = scales.unscaled(generalised_inverse(other).solve(other.residuals))
     assert relative_error(vector(step), vector(plus.solve(chain.residuals))) < 1e-7
 
 

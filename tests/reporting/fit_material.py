@@ -174,4 +174,11 @@ ENSEMBLES = {
     "without truth": ensemble(truth={}, units={}),
     "none converged": ensemble(4, failed=4),
     "one member": ensemble(1, failed=0),
+    "sigma not known": ensemble(objective=1e9 * np.arange(1.0, 201.0)),
+    "no degrees of freedom": ensemble(degrees_of_freedom=np.zeros(200, dtype=np.int64)),
+    "no numbers": ensemble(
+        estimates=np.full((200, 3), np.nan),
+        errors=np.full((200, 3), np.nan),
+        objective=np.full(200, np.nan),
+    ),
 }

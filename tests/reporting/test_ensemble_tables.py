@@ -11,6 +11,8 @@ import pytest
 
 from hpcfit.records import Outcome
 from hpcfit.reporting.ensembles import summary
+from hpcfit.reporting.ensembles.chi_square import probabilities
+from hpcfit.reporting.ensembles.members import outcomes
 from hpcfit.reporting.tables import as_csv, as_json, as_text, compare
 from tests.reporting.fit_material import ENSEMBLES, ensemble
 from tests.reporting.reporting_material import PROVENANCE
@@ -32,8 +34,10 @@ def test_statistics_of_four_members() -> None:
     assert (row.mean, row.spread) == (2.0, 1.0)
     assert row.error == pytest.approx(0.7)
     assert row.bias == 0.0
-    assert row.coverage == pytest.approx(2 / 3)
-    assert summary.outcomes(four) == {Outcome.CONVERGED: 3, Outcome.STALLED: 1}
+    assert row.coverage95 == pytest.approx(2 / 3)
+    assert row.ratio == pytest.approx(1.0 / np.sqrt(2.01 / 3))
+    assert row.chance == pytest.approx(0.5)
+    assert outcomes(four) == {Outcome.CONVERGED: 3, Outcome.STALLED: 1}
 
 
 def test_bias_is_in_standard_errors_of_the_mean() -> None:
@@ -41,9 +45,10 @@ def test_bias_is_in_standard_errors_of_the_mean() -> None:
     rows = {row.name: row for row in summary.rows(shown)}
     assert abs(rows["p0"].bias) < 4.0
     assert rows["p1"].bias == pytest.approx((rows["p1"].mean + 1.0) / (rows["p1"].spread / np.sqrt(195)))
-    assert rows["p0"].coverage > 0.88
-    assert rows["p1"].coverage < 0.2
-    assert np.isnan(rows["x"].coverage)
+    assert rows["p0"].coverage95 > 0.88
+    assert rows["p1"].coverage95 < 0.2
+    assert rows["x"].coverages == ()
+    assert np.isnan(rows["x"].coverage95)
     assert rows["p0"].ratio == pytest.approx(1.0, abs=0.2)
 
 
@@ -64,7 +69,10 @@ def test_csv_has_one_row_a_member_and_all_digits(name: str) -> None:
     assert [row["outcome"] for row in rows] == [outcome.name for outcome in shown.outcomes]
     back = np.array([float(row["p1_error"] or "nan") for row in rows])
     np.testing.assert_array_equal(back, shown.errors[:, 2])
-    np.testing.assert_array_equal([float(row["objective"]) for row in rows], shown.objective)
+    objective = np.array([float(row["objective"] or "nan") for row in rows])
+    np.testing.assert_array_equal(objective, shown.objective)
+    chances = np.array([float(row["chi_square_probability"] or "nan") for row in rows])
+    np.testing.assert_array_equal(chances, probabilities(shown))
 
 
 @pytest.mark.parametrize("unicode", [True, False])

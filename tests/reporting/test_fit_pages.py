@@ -11,6 +11,7 @@ import pytest
 from hpcfit.records import FitResult
 from hpcfit.reporting import page
 from hpcfit.reporting.ensembles import figures as ensemble_figures
+from hpcfit.reporting.ensembles.chi_square_figure import chi_square
 from hpcfit.reporting.fits import convergence, residuals, trajectories
 from hpcfit.reporting.fits import page as fit_page
 from tests.reporting.fit_material import AWKWARD, ENSEMBLES, ensemble, fit, hostile, stopped
@@ -114,7 +115,7 @@ def test_ensembles_show_deviations_or_estimates() -> None:
     known, unknown = (ensemble_figures.estimates(ENSEMBLES[name]) for name in ("usual", "without truth"))
     assert [axis.get_xlabel() for axis in known.axes] == ["(estimate − truth) / error"] * 2
     assert [axis.get_xlabel() for axis in unknown.axes] == ["estimate"] * 2
-    axis = ensemble_figures.chi_square(ensemble()).axes[0]
+    axis = chi_square(ensemble()).axes[0]
     assert "93 degrees of freedom" in axis.get_title(loc="left")
     x, density = axis.lines[0].get_data()
     assert density.sum() * (x[1] - x[0]) == pytest.approx(1.0, abs=0.01)
@@ -136,7 +137,7 @@ def test_page_of_an_ensemble_without_a_converged_member() -> None:
 def test_page_of_an_ensemble() -> None:
     text = page.html(ensemble(failed=0), PROVENANCE, JOB, "a title")
     check(text)
-    assert text.count("<img") == 3
+    assert text.count("<img") == 4
     assert "200 of 200 converged" in text
 
 

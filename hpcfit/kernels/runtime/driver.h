@@ -8,11 +8,12 @@ enum { RUNNING = 0, FINISHED = 1, NOT_FINITE = 2, STEP_FLOOR = 3, STEP_BUDGET = 
 
 typedef struct {
     long lane[W], next[W], steps[W], due[W];   /* lane -1: nobody; due: outputs inside the present step */
+    long times[W];                             /* where the times of the lane begin */
     v x[N], S[N][N + NP + 1], p[NP + 1], u[UNIFORMS + 1], mode[KINKS + 1];
     v t, t_low;                                /* the time, with what its last bit cannot hold */
     v end;
     orders order;
-    int insist[W];                             /* the tangents need the full order */
+    v insist;                                  /* flags: the tangents need the full order */
     v natural[NP + 1];                         /* 1 / |parameter|, or 1 */
     v s[SERIES * STRIDE];
     int fresh[KINKS + 1][W], stuck[W], crowded[W];         /* fresh: the path has just crossed this kink */
@@ -27,14 +28,14 @@ INLINE v since(const crew *c, v time) { return (time - c->t) - c->t_low; }
 
 static void write_state(const work *job, const crew *c, int l, long output, const v *x)
 {
-    long point = c->lane[l] * job->n_times + output;
+    long point = point_of(job, c->lane[l], output);
     for (int i = 0; i < N; i++) put(job->states, point * N + i, LANE(x[i], l));
 }
 
 /* Columns first .. first + width - 1 of the tangents; row i begins at values[i * stride]. */
 static void write_columns(const work *job, const crew *c, int l, long output, int first, int width, const v *values, int stride)
 {
-    long point = c->lane[l] * job->n_times + output;
+    long point = point_of(job, c->lane[l], output);
     int by_start = first < N ? (first + width < N ? width : N - first) : 0;
     for (int i = 0; i < N; i++) {
         for (int j = 0; j < by_start; j++) put(job->by_start, (point * N + i) * N + first + j, LANE(values[i * stride + j], l));
@@ -70,22 +71,24 @@ static int enter(const work *job, crew *c, long *queue)
             c->lane[l] = lane;
             c->next[l] = 1;
             c->steps[l] = 0;
-            for (int i = 0; i < N; i++) LANE(c->x[i], l) = get(job->starts, lane * N + i);
+            for (int i = 0; i < N; i++) LANE(c->x[i], l) = get(job->starts, start_of(job, lane) + i);
             for (int j = 0; j < NP; j++) {
-                real p = get(job->parameters, lane * NP + j);
+                real p = get(job->parameters, parameters_of(job, lane) + j);
                 LANE(c->p[j], l) = p;
                 LANE(c->natural[j], l) = p != 0 ? 1 / FABS(p) : 1;
             }
             for (int i = 0; i < N; i++)
                 for (int j = 0; j < N + NP; j++) LANE(c->S[i][j], l) = i == j;
-            LANE(c->t, l) = get(job->times, lane * job->n_times);
+            c->times[l] = times_of(job, lane);
+            LANE(c->t, l) = get(job->times, c->times[l]);
             LANE(c->t_low, l) = 0;
-            LANE(c->end, l) = get(job->times, (lane + 1) * job->n_times - 1);
-            c->stuck[l] = c->insist[l] = c->crowded[l] = 0;
+            LANE(c->end, l) = get(job->times, c->times[l] + job->n_times - 1);
+            c->stuck[l] = c->crowded[l] = 0;
+            LANE(c->insist, l) = 0;
             for (int j = 0; j < EVENTS; j++) c->side[j][l] = c->met[j][l] = 0;
             if (EVENTS && job->event_counts) job->event_counts[lane] = 0;
             for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
-            write_end(job, c, l, 0);
+            if (!job->first) write_end(job, c, l, 0);
             if (job->n_times == 1) leave(job, c, l, FINISHED);
         }
         at_work += alive(c, l);
@@ -116,7 +119,7 @@ INLINE void forget(const crew *c, v *d, int stride, int count)
 /* How far output `number` of lane l is from the present time. */
 INLINE real ahead(const work *job, const crew *c, int l, long number)
 {
-    return (get(job->times, c->lane[l] * job->n_times + number) - LANE(c->t, l)) - LANE(c->t_low, l);
+    return (get(job->times, c->times[l] + number) - LANE(c->t, l)) - LANE(c->t_low, l);
 }
 
 /* How many outputs of each lane lie inside the step. */
@@ -205,12 +208,13 @@ static void end_step(const work *job, crew *c, v h, v reach, const int *crossed)
 static int expand(const work *job, crew *c, settling *settled, v *h)
 {
     v *s = c->s;
+    settled->insist = c->insist;
     base_start(s, c->p, c->u, c->mode);
     settled->growth = job->by_start ? jacobian_start(s, c->p, c->u, c->mode) * settled->reach : all(0);
     int order = base_series(s, c->p, c->u, c->mode, settled, job->order);
-    *h = state_step(s, order, job->tolerance);
-    EACH(l) if (settled->order[l]) LANE(*h, l) = LANE(settled->reach, l);
-    note_orders(&c->order, settled->order, order);
+    *h = settled->reach;
+    if (any(settled->open)) *h = pick(settled->open, state_step(s, order, job->tolerance), *h);
+    note_orders(&c->order, settled, order);
     for (int i = 0; i < N; i++) forget(c, s + i * STRIDE, 1, 1);
     *h = smaller(*h, settled->reach);
     return order;
@@ -229,7 +233,6 @@ static void step(const work *job, crew *c)
         .tolerance = job->tolerance,
         .tangent_tolerance = job->tangent_tolerance,
         .quiet_terms = job->by_start ? 3 : 2,
-        .insist = c->insist,
     };
     choose_sides(c);
     do {
@@ -247,7 +250,7 @@ static void step(const work *job, crew *c)
 static void tell(const work *job, const crew *c, long queue)
 {
     EACH(l) if (alive(c, l)) {
-        real first = get(job->times, c->lane[l] * job->n_times), part = (LANE(c->t, l) - first) / (LANE(c->end, l) - first);
+        real first = get(job->times, c->times[l]), part = (LANE(c->t, l) - first) / (LANE(c->end, l) - first);
         *job->covered = (double)((queue - 1 + part) / job->n_lanes);
         return;
     }

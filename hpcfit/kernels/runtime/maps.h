@@ -10,10 +10,10 @@ static void iterate(const work *job, long first)
     long next[W], left[W];
     EACH(l) {
         long lane = first + l < job->n_lanes ? first + l : first;   /* an empty place repeats the first lane */
-        for (int i = 0; i < N; i++) LANE(x[i], l) = get(job->starts, lane * N + i);
-        for (int j = 0; j < NP; j++) LANE(p[j], l) = get(job->parameters, lane * NP + j);
-        LANE(t, l) = get(job->times, lane * job->n_times);
-        next[l] = 0;
+        for (int i = 0; i < N; i++) LANE(x[i], l) = get(job->starts, start_of(job, lane) + i);
+        for (int j = 0; j < NP; j++) LANE(p[j], l) = get(job->parameters, parameters_of(job, lane) + j);
+        LANE(t, l) = get(job->times, times_of(job, lane));
+        next[l] = job->first;
         left[l] = first + l < job->n_lanes;
     }
     for (int i = 0; i < N; i++) for (int j = 0; j < N + NP; j++) S[i][j] = all(i == j);
@@ -21,8 +21,8 @@ static void iterate(const work *job, long first)
         at_work = 0;
         EACH(l) if (left[l]) {
             long lane = first + l;
-            if (get(job->times, lane * job->n_times + next[l]) == LANE(t, l)) {
-                long point = lane * job->n_times + next[l]++;
+            if (get(job->times, times_of(job, lane) + next[l]) == LANE(t, l)) {
+                long point = point_of(job, lane, next[l]++);
                 for (int i = 0; i < N; i++) put(job->states, point * N + i, LANE(x[i], l));
                 for (int i = 0; job->by_start && i < N; i++) {
                     for (int j = 0; j < N; j++) put(job->by_start, (point * N + i) * N + j, LANE(S[i][j], l));

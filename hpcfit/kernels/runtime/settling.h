@@ -10,10 +10,10 @@ typedef struct {
     v tangent;      /* growth^k / k!: how large the terms of the tangents are */
     real tolerance, tangent_tolerance;
     int quiet_terms;   /* how many consecutive terms must not matter: one more with tangents */
-    const int *insist;   /* lanes that take the full order in any case */
-    int quiet[W];   /* consecutive terms below need */
-    int order[W];   /* of each lane: ORDER where it has not settled */
-    int open;       /* lanes that have not settled */
+    v insist;       /* flags: lanes that take the full order in any case */
+    v quiet;        /* consecutive terms below need */
+    v open;         /* flags: lanes that have not settled */
+    v order;        /* of each lane that has settled */
 } settling;
 
 INLINE v largest(const v *s, int k)
@@ -28,12 +28,9 @@ INLINE void begin_settling(settling *w, const v *s)
     w->power = w->reach;
     w->tangent = w->growth;
     w->need = w->tolerance * larger(largest(s, 0), largest(s, 1) * w->reach);
-    w->open = W;
-    EACH(l) {
-        w->quiet[l] = 0;
-        w->order[l] = LANE(w->reach, l) > 0 ? 0 : 2;   /* an empty place needs nothing */
-        w->open -= w->order[l] > 0;
-    }
+    w->quiet = all(0);
+    w->open = 1 - at_most(w->reach, all(0));   /* an empty place needs nothing */
+    w->order = 2 * (1 - w->open);
 }
 
 /* After coefficient k: true when no lane needs more. A lane has settled when a few consecutive terms do not
@@ -42,14 +39,14 @@ INLINE int settle(settling *w, const v *s, int k)
 {
     w->power *= w->reach;
     w->tangent *= w->growth * inverse[k];
-    if (k < LOWEST_ORDER) return w->open == 0;
-    v term = largest(s, k) * w->power;
-    EACH(l) {
-        int below = LANE(term, l) <= LANE(w->need, l) && LANE(term, l) > 0 && LANE(w->tangent, l) <= w->tangent_tolerance;
-        w->quiet[l] = below ? w->quiet[l] + 1 : 0;
-        if (!w->order[l] && !w->insist[l] && w->quiet[l] >= w->quiet_terms) { w->order[l] = k; w->open--; }
-    }
-    return w->open == 0;
+    if (k < LOWEST_ORDER) return !any(w->open);
+    const v term = largest(s, k) * w->power;
+    const v below = at_most(term, w->need) * (1 - at_most(term, all(0))) * at_most(w->tangent, all(w->tangent_tolerance));
+    w->quiet = below * (w->quiet + 1);
+    const v settles = (w->open - w->open * w->insist) * at_most(all(w->quiet_terms), w->quiet);
+    w->order += k * settles;
+    w->open -= settles;
+    return !any(w->open);
 }
 
 /* The step at which the last two terms of the state are as large as allowed (Jorba and Zou 2005), for lanes
@@ -71,17 +68,18 @@ typedef struct {
     v last[ORDER + 2], before[ORDER + 2], within[ORDER + 2];
 } orders;
 
-INLINE void note_orders(orders *o, const int *settled, int highest)
+INLINE void note_orders(orders *o, const settling *w, int highest)
 {
+    const v of = w->order + highest * w->open;
     o->lowest = o->highest = highest;
     EACH(l) {
-        o->of[l] = settled[l] ? settled[l] : highest;
+        o->of[l] = (int)LANE(of, l);
         o->lowest = o->of[l] < o->lowest ? o->of[l] : o->lowest;
     }
-    for (int k = o->lowest - 1; k <= highest; k++) EACH(l) {
-        LANE(o->last[k], l) = o->of[l] == k;
-        LANE(o->before[k], l) = o->of[l] == k + 1;
-        LANE(o->within[k], l) = k <= o->of[l];
+    for (int k = o->lowest - 1; k <= highest; k++) {
+        o->within[k] = at_most(all(k), of);
+        o->last[k] = o->within[k] * at_most(of, all(k));
+        o->before[k] = at_most(all(k + 1), of) * at_most(of, all(k + 1));
     }
 }
 
@@ -108,6 +106,7 @@ INLINE v tangent_step(const v *d, int width, int stride, const orders *o, v h, v
     column_sizes(d, width, stride, o, &q1, &q2);
     v allowed = tolerance * larger(larger(n0, n1 * h), floor);
     v excess = larger(q1 * power * (1 / (real)32), q2 * power * h), step = h;   /* the error is smaller than the last term */
+    if (!any(1 - at_most(excess, allowed))) return step;
     EACH(l) if (LANE(excess, l) > LANE(allowed, l) && LANE(excess, l) * 0 == 0) {
         v ratio = rough_log2(all(LANE(allowed, l) / LANE(excess, l)));
         LANE(step, l) = (real)0.95 * LANE(h, l) * LANE(rough_exp2(ratio * inverse[o->of[l] - 1]), 0);

@@ -52,7 +52,7 @@ INLINE int shorten(const work *job, crew *c, v step, v *h, int *crossed)
     int again = 0;
     EACH(l) if (LANE(step, l) < LANE(*h, l)) {
         crossed[l] = -1;
-        if (c->order.of[l] < job->order) again = c->insist[l] = 1;
+        if (c->order.of[l] < job->order) { LANE(c->insist, l) = 1; again = 1; }
     }
     *h = step;
     return again;

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcfit.records import Array, EnsembleResult, Outcome
+from hpcfit.reporting.ensembles.chi_square import IMPLAUSIBLE, ChiSquareTest, chi_square_test
+from hpcfit.reporting.ensembles.coverage import Coverage, coverages, student_quantiles
+from hpcfit.reporting.ensembles.members import column, good, outcomes, unknowns
+from hpcfit.reporting.layout import matched, number
 
 
 @dataclass(frozen=True)
@@ -17,93 +20,86 @@ class Row:
 
     group: str  # parameter | initial state
     name: str
+    members: int
     mean: float
     truth: float
     bias: float  # of the mean, in its standard errors
     spread: float  # standard deviation of the estimates
     error: float  # mean of the errors that the members predict
-    coverage: float  # part of the single 95 % intervals that hold the truth
+    rms_error: float  # the root of their mean square
+    coverages: tuple[Coverage, ...]  # none without a truth or without intervals
     unit: str
 
     @property
     def ratio(self) -> float:
-        return self.spread / self.error if self.error > 0.0 else float("nan")
+        """Spread over error; squares are compared, as the mean of correct errors is a little too small."""
+        return self.spread / self.rms_error if self.rms_error > 0.0 else float("nan")
 
+    @property
+    def chance(self) -> float:
+        """Standard deviation of the ratio among normal estimates with correct errors."""
+        return 1.0 / np.sqrt(2.0 * (self.members - 1)) if self.members > 1 else float("nan")
 
-def outcomes(ensemble: EnsembleResult) -> dict[Outcome, int]:
-    """How many members ended how, the most frequent first."""
-    return dict(Counter(ensemble.outcomes).most_common())
-
-
-def good(ensemble: EnsembleResult) -> NDArray[np.bool_]:
-    """Members that converged (M,)."""
-    return np.array([outcome is Outcome.CONVERGED for outcome in ensemble.outcomes], dtype=bool)
+    @property
+    def coverage95(self) -> float:
+        return next((each.observed for each in self.coverages if each.level == 0.95), float("nan"))
 
 
 def rows(ensemble: EnsembleResult) -> list[Row]:
     """Parameters, then initial states."""
-    states = tuple(name for name in ensemble.names if name not in ensemble.parameter_names)
-    return [_row(ensemble, name) for name in (*ensemble.parameter_names, *states)]
+    picked = good(ensemble)
+    quantiles = student_quantiles(ensemble.degrees_of_freedom[picked])
+    return [_row(ensemble, name, picked, quantiles) for name in unknowns(ensemble)]
 
 
-def _row(ensemble: EnsembleResult, name: str) -> Row:
-    values, errors, deviations = column(ensemble, name)
+def _row(ensemble: EnsembleResult, name: str, picked: NDArray[np.bool_], quantiles: Array) -> Row:
+    values, errors, deviations = column(ensemble, name, picked)
     count, truth = len(values), float(ensemble.truth.get(name, np.nan))
     mean = float(values.mean()) if count else np.nan
     spread = float(values.std(ddof=1)) if count > 1 else np.nan
-    quantiles = single_factors(ensemble)[good(ensemble)]
     return Row(
         group="parameter" if name in ensemble.parameter_names else "initial state",
         name=name,
+        members=count,
         mean=mean,
         truth=truth,
         bias=(mean - truth) / (spread / np.sqrt(count)) if spread > 0.0 else np.nan,
         spread=spread,
         error=float(errors.mean()) if count else np.nan,
-        coverage=float((np.abs(deviations) <= quantiles).mean()) if count and truth == truth else np.nan,
+        rms_error=float(np.sqrt((errors**2).mean())) if count else np.nan,
+        coverages=() if np.isnan(truth) else coverages(deviations, quantiles),
         unit=ensemble.units.get(name, ensemble.units.get(name.partition("@")[0], "")),
     )
-
-
-def column(ensemble: EnsembleResult, name: str) -> tuple[Array, Array, Array]:
-    """Estimates, errors, and (estimate - truth) / error of an unknown, of the converged members."""
-    k, picked = ensemble.names.index(name), good(ensemble)
-    values, errors = ensemble.estimates[picked, k], ensemble.errors[picked, k]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return values, errors, (values - ensemble.truth.get(name, np.nan)) / errors
-
-
-def single_factors(ensemble: EnsembleResult) -> Array:
-    """Student's quantile of each member's single 95 % intervals (M,)."""
-    from scipy.special import stdtrit
-
-    freedom = ensemble.degrees_of_freedom
-    quantiles: Array = np.where(freedom > 0, stdtrit(np.maximum(freedom, 1), 0.975), np.nan)
-    return quantiles
 
 
 def median(values: NDArray[np.int64]) -> float:
     return float(np.median(values)) if len(values) else float("nan")
 
 
-def mean_beta2(ensemble: EnsembleResult) -> float:
-    """Mean of objective / degrees of freedom over the converged members."""
-    picked = good(ensemble) & (ensemble.degrees_of_freedom > 0)
-    if not picked.any():
-        return float("nan")
-    return float((ensemble.objective[picked] / ensemble.degrees_of_freedom[picked]).mean())
+def successes(ensemble: EnsembleResult, test: ChiSquareTest) -> list[tuple[str, int]]:
+    """Members by outcome; below the converged ones those of them that are suspicious."""
+    found = []
+    for outcome, count in outcomes(ensemble).items():
+        found.append((outcome.value, count))
+        if outcome is Outcome.CONVERGED:
+            least = np.format_float_scientific(IMPLAUSIBLE, trim="-", exp_digits=1)
+            found.append((f"  but chi-square probability < {least}", test.implausible))
+    return found
 
 
-def facts(ensemble: EnsembleResult) -> list[tuple[str, str]]:
+def facts(ensemble: EnsembleResult, test: ChiSquareTest | None = None) -> list[tuple[str, str]]:
     """The main numbers in words."""
-    picked = good(ensemble)
-    iterations = median(ensemble.iterations[picked])
-    linearisations = median(ensemble.linearisations[picked])
+    picked, test = good(ensemble), test or chi_square_test(ensemble)
+    iterations, linearisations = (
+        number(median(each[picked])) for each in (ensemble.iterations, ensemble.linearisations)
+    )
+    mean = f"{matched(test.beta2, 10.0 * test.chance)}, expected 1 ± {number(test.chance, 2)}"
     return [
         ("members", f"{len(ensemble.members):,}"),
         ("converged", f"{int(picked.sum()):,}"),
-        ("median iterations", f"{iterations:g} exact, {linearisations:g} linearisations in all"),
-        ("mean beta^2", f"{mean_beta2(ensemble):.4g}"),
+        ("median iterations", f"{iterations} exact, {linearisations} linearisations in all"),
+        ("mean beta^2", mean if test.members else "–"),
+        ("chi-square test", f"probability {number(test.probability, 3)}" if test.members else "–"),
         ("solve time", f"{ensemble.seconds:.3g} s"),
         ("seed", str(ensemble.seed)),
     ]

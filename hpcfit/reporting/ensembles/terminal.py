@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import numpy as np
+import textwrap
+from collections.abc import Mapping, Sequence
 
 from hpcfit.records import EnsembleResult
-from hpcfit.reporting.ensembles import summary
-from hpcfit.reporting.layout import (
-    cut,
-    matched,
-    number,
-    plain,
-    provenance_lines,
-    shortened,
-    signed,
-    table,
-    visible,
-)
+from hpcfit.reporting.ensembles import cells, summary
+from hpcfit.reporting.ensembles.chi_square import chi_square_test
+from hpcfit.reporting.ensembles.worst import worst
+from hpcfit.reporting.layout import cut, plain, provenance_lines, shortened, table, visible
 
-MOST_ROWS = 40
-HEADER = ("mean", "truth", "bias", "spread", "mean error", "ratio", "coverage", "unit")
+MOST_ROWS = 40  # of one group of unknowns
 
 
 def as_text(
@@ -32,51 +22,51 @@ def as_text(
     width: int = 90,
     plots: bool = True,
 ) -> str:
-    """How many members ended how, and what they say of each unknown; `plots` is for other kinds."""
+    """How many members ended how, what they say of each unknown, and which deserve a look."""
     head = shortened(visible(ensemble.model), width - 16) + " · ensemble"
-    facts = [f"{key:<18}  {text}" for key, text in summary.facts(ensemble)]
-    ends = [(outcome.value, f"{count:,}") for outcome, count in summary.outcomes(ensemble).items()]
-    blocks = [[head, "═" * len(head)], facts]
-    blocks += [table(("outcome", "members"), ends), _unknowns(ensemble), _notes(ensemble)]
+    test, rows = chi_square_test(ensemble), summary.rows(ensemble)
+    facts = [f"{key:<18}  {text}" for key, text in summary.facts(ensemble, test)]
+    ends = table(cells.SUCCESS_HEADER, cells.success_cells(ensemble, test))
+    blocks = [[head, "═" * len(head)], facts, ends, _unknowns(rows), _coverage(rows), _notes(rows, width)]
+    blocks.append(_worst(ensemble, provenance, width))
     if provenance:
         blocks.append(provenance_lines(provenance, width))
     page = "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
     return page if unicode else plain(page)
 
 
-def row_texts(row: summary.Row) -> tuple[str, ...]:
-    """The cells of one unknown, as under HEADER."""
-    return (
-        matched(row.mean, row.spread),
-        "" if np.isnan(row.truth) else number(row.truth, 6),
-        "" if np.isnan(row.bias) else signed(row.bias),
-        number(row.spread, 3),
-        number(row.error, 3),
-        number(row.ratio, 3),
-        "" if np.isnan(row.coverage) else f"{100.0 * row.coverage:.1f} %",
-        row.unit,
-    )
-
-
-def _unknowns(ensemble: EnsembleResult) -> list[str]:
-    rows: list[tuple[str, ...]] = []
+def _unknowns(rows: Sequence[summary.Row]) -> list[str]:
+    lines: list[tuple[str, ...]] = []
     for group in ("parameter", "initial state"):
-        own = [
-            ("  " + shortened(row.name, 16), *row_texts(row))
-            for row in summary.rows(ensemble)
-            if row.group == group
-        ]
+        own = [("  " + shortened(row.name, 16), *cells.row_cells(row)) for row in rows if row.group == group]
         if own:
-            rows += [(group, *("" for _ in HEADER)), *cut(own, MOST_ROWS)]
-    return table(("", *HEADER), rows, left=(0, 8))
+            lines += [(group, *("" for _ in cells.ROW_HEADER)), *cut(own, MOST_ROWS)]
+    return table(("", *cells.ROW_HEADER), lines, left=(0, 7))
 
 
-def _notes(ensemble: EnsembleResult) -> list[str]:
+def _coverage(rows: Sequence[summary.Row]) -> list[str]:
+    """The unknowns whose truth is known, and below them what chance allows."""
+    own = [(shortened(row.name, 18), *cells.coverage_cells(row)) for row in rows if row.coverages]
+    if not own:
+        return []
+    header = ("coverage", *(f"{level}  " for level in cells.COVERAGE_HEADER))
+    return table(header, [*cut(own, MOST_ROWS), ("band", *cells.band_cells(rows))])
+
+
+def _worst(ensemble: EnsembleResult, provenance: Mapping[str, object], width: int) -> list[str]:
+    """Commands stand beside the members, or below them if they are long: they are never cut."""
+    rows = [cells.worst_cells(each, provenance) for each in worst(ensemble)]
+    if not rows:
+        return []
+    header = ("worst", *cells.WORST_HEADER[1:])
+    lines = table(header, rows, left=(1, 2))
+    if max(map(len, lines)) <= width:
+        return lines
+    return [*table(header[:2], [row[:2] for row in rows], left=(1,)), "", *(visible(row[2]) for row in rows)]
+
+
+def _notes(rows: Sequence[summary.Row], width: int) -> list[str]:
     """What the columns are."""
-    lines = ["over converged members; ratio: spread / mean error"]
-    if ensemble.truth:
-        lines[0] += "; bias: (mean - truth) / (spread / sqrt(members))"
-        count = int(summary.good(ensemble).sum())
-        chance = 100.0 * np.sqrt(0.95 * 0.05 / count) if count else np.nan
-        lines.append(f"coverage: of single 95 % intervals; chance makes it vary by {number(chance, 2)} %")
-    return lines
+    known = any(row.coverages for row in rows)
+    texts = [cells.row_note(known), *([cells.coverage_note()] if known else [])]
+    return [line for text in (*texts, cells.chi_square_note()) for line in textwrap.wrap(text, width)]

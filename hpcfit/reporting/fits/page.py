@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -76,8 +78,8 @@ def _residual_caption(fit: FitResult) -> str:
     )
 
 
-def tables(fit: FitResult) -> str:
-    """Estimates, what was held fixed, and the strongest correlations."""
+def tables(fit: FitResult, provenance: Mapping[str, object]) -> str:
+    """Estimates, what was held fixed, and the strongest correlations; `provenance` is for other kinds."""
     blocks = []
     for group, title in TITLES.items():
         rows = [_row(row) for row in summary.rows(fit) if row.group == group]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -57,7 +59,8 @@ def facts(path: Path) -> list[tuple[str, str]]:
     return found
 
 
-def tables(path: Path) -> str:
+def tables(path: Path, provenance: Mapping[str, object]) -> str:
+    """Parameters and states at both ends; `provenance` is for other kinds."""
     units, blocks = path.units, []
     if path.parameter_names:
         values = zip(path.parameter_names, path.parameters, strict=True)
