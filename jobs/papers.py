@@ -68,7 +68,7 @@ def run(name: str) -> FitResult:
 def typical_errors(name: str, members: int = MEMBERS) -> dict[str, float]:
     """Median standard errors over noise realisations 1..members."""
     asked = ['kind="ensemble"', 'ensemble.of="fit"', f"ensemble.members={members}", "fit.derived={}"]
-    found = run_ensemble(SERIAL, load(scenarios()[name], asked), 0)
+    found = run_ensemble(SERIAL, load(scenarios()[name], asked))
     return dict(zip(found.names, np.median(found.errors, axis=0).tolist(), strict=True))
 
 

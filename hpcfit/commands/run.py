@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 import time
+from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ from typing import Any
 from hpcfit.cluster.machine import describe
 from hpcfit.commands.loading import Inputs, load, placing
 from hpcfit.commands.verb import new_verb
-from hpcfit.commands.work import WORK, Record
-from hpcfit.files.results import Saved, is_result, save
+from hpcfit.commands.work import WORK, Record, ensemble_in_rounds, members_of
+from hpcfit.files.ensembles import EnsembleRows
+from hpcfit.files.results import Saved, is_result, put_provenance, save, writing
 from hpcfit.files.results import load as load_result
 from hpcfit.jobfile.schema import RUNNABLE
 from hpcfit.kernels.compiler import find_compiler, version
@@ -40,7 +43,10 @@ def add(verbs: Any) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the job"
     )
     parser.add_argument(
-        "--member", type=int, default=0, metavar="K", help="which realisation of the noise (0)"
+        "--member",
+        type=int,
+        metavar="K",
+        help="which realisation of the noise (0), or which member of an ensemble alone; writes JOB-K.h5",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace the result of another job")
     parser.set_defaults(run=run, parallel=True)
@@ -48,37 +54,105 @@ def add(verbs: Any) -> None:
 
 def run(comm: Any, arguments: argparse.Namespace) -> int:
     inputs = everywhere(comm, lambda: _inputs(arguments))
-    target = arguments.output or Path(arguments.job.with_suffix(".h5").name)
-    identity = f"{inputs.identity}-{arguments.member}"
+    target = arguments.output or _usual_target(arguments.job, arguments.member)
+    identity = f"{inputs.identity}-{arguments.member or 0}"
     if on_root(comm, lambda: _complete(target, identity, arguments.overwrite)):
         if comm.rank == 0:
             log.info("%s is complete; nothing to do (--overwrite runs the job again)", target)
         return on_root(comm, lambda: _status(load_result(target).record))
-    started, clock = datetime.now(UTC), time.perf_counter()
-    record = placing(inputs.job, lambda: WORK[inputs.job.kind](comm, inputs, arguments.member))
-    seconds = time.perf_counter() - clock
+    asked = _Asked(arguments, inputs, target, identity, datetime.now(UTC), time.perf_counter())
+    if inputs.job.kind == "ensemble" and arguments.member is None:
+        return placing(inputs.job, lambda: _run_in_rounds(comm, asked))
+    return _run_at_once(comm, asked)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be done and where its result goes."""
+
+    arguments: argparse.Namespace
+    inputs: Inputs
+    target: Path
+    identity: str
+    started: datetime
+    clock: float
+
+    def provenance(self, comm: Any) -> dict[str, Any]:
+        return _provenance(comm, self.arguments, self.inputs, self.started, time.perf_counter() - self.clock)
+
+    def tell(self, how: str) -> None:
+        seconds = time.perf_counter() - self.clock
+        log.info("%s: %s in %.2f s -> %s", self.arguments.job, how, seconds, self.target)
+
+
+def _run_at_once(comm: Any, asked: _Asked) -> int:
+    """A result that is written when all is done."""
+    job, member = asked.inputs.job, asked.arguments.member or 0
+    kind = job["ensemble"]["of"] if job.kind == "ensemble" else job.kind
+    record = placing(job, lambda: WORK[kind](comm, asked.inputs, member))
 
     def keep() -> None:
-        provenance = _provenance(comm, arguments, inputs, started, seconds)
-        save(target, Saved(record, inputs.job.kind, inputs.job.document.text, identity, provenance))
-        log.info("%s: %s in %.2f s -> %s", arguments.job, _said(record), seconds, target)
+        save(asked.target, Saved(record, kind, job.document.text, asked.identity, asked.provenance(comm)))
+        asked.tell(f"{record.outcome.value}{f' ({record.cause})' if record.cause else ''}")
 
     on_root(comm, keep)
     return _status(record)
 
 
+def _run_in_rounds(comm: Any, asked: _Asked) -> int:
+    """An ensemble, whose rows go to the file as its members end."""
+    converged, members = 0, len(members_of(asked.inputs.job))
+    rows: EnsembleRows | None = None
+    with ExitStack() as stack:
+        file = _opened(comm, stack, asked)
+        for places, table in ensemble_in_rounds(comm, asked.inputs):
+
+            def write(places: Any = places, table: EnsembleResult = table) -> None:
+                nonlocal rows
+                rows = rows or EnsembleRows(file, table, members)
+                rows.put(places, table)
+
+            on_root(comm, write)
+            converged += sum(outcome is Outcome.CONVERGED for outcome in table.outcomes)
+
+        def finish() -> None:
+            put_provenance(file, asked.provenance(comm))
+            stack.close()
+            asked.tell(f"{converged} of {members} members converged")
+
+        on_root(comm, finish)
+    return DONE if converged == members else NOT_CONVERGED
+
+
+def _opened(comm: Any, stack: ExitStack, asked: _Asked) -> Any:
+    """The file on rank 0; other ranks have none."""
+    files: list[Any] = []
+
+    def open_it() -> None:
+        text = asked.inputs.job.document.text
+        files.append(stack.enter_context(writing(asked.target, "ensemble", text, asked.identity)))
+
+    on_root(comm, open_it)
+    return files[0] if files else None
+
+
+def _usual_target(job: Path, member: int | None) -> Path:
+    return Path(f"{job.stem}{'' if member is None else f'-{member}'}.h5")
+
+
 def _inputs(arguments: argparse.Namespace) -> Inputs:
-    if arguments.member < 0:
-        raise InputError(Mistake("--member", f"{arguments.member} is negative", "members count from 0"))
+    member = arguments.member
+    if member is not None and member < 0:
+        raise InputError(Mistake("--member", f"{member} is negative", "members count from 0"))
     inputs = load(arguments.job, arguments.set)
     job = inputs.job
     if key := job.not_runnable:
         place, known = job.document.place(key), f"it runs: {', '.join(RUNNABLE)}"
         asked = job.kind if key == "kind" else job["ensemble"]["of"]
         raise InputError(Mistake(place, "this version cannot run it", known, key, asked))
-    if job.kind == "ensemble" and arguments.member:
-        problem = f"{arguments.member} given, but an ensemble runs all of its members"
-        raise InputError(Mistake("--member", problem, 'leave it out, or use kind = "fit"'))
+    if job.kind == "ensemble" and member is not None and member not in (own := members_of(job)):
+        problem = f"the ensemble has no member {member}"
+        raise InputError(Mistake("--member", problem, f"give one of {own[0]} to {own[-1]}, or none for all"))
     return inputs
 
 
@@ -92,7 +166,7 @@ def _provenance(
         "ranks": comm.size,
         "job_file": str(arguments.job),
         "overrides": list(arguments.set),
-        "member": arguments.member,
+        "member": arguments.member or 0,
         "seed": inputs.job.seed,
         "sha256": dict(inputs.hashes),
         "started": started.isoformat(timespec="seconds"),
@@ -125,13 +199,6 @@ def _complete(target: Path, identity: str, overwrite: bool) -> bool:
             )
         )
     return True
-
-
-def _said(record: Record) -> str:
-    if isinstance(record, EnsembleResult):
-        done = sum(outcome is Outcome.CONVERGED for outcome in record.outcomes)
-        return f"{done} of {len(record.outcomes)} members converged"
-    return f"{record.outcome.value}{f' ({record.cause})' if record.cause else ''}"
 
 
 def _status(record: Record) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from hpcfit.models.define import Model
 from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import EnsembleResult, FitResult, InputError, Mistake, Path, Series
-from hpcfit.studies.ensemble import fit_ensemble
+from hpcfit.studies.ensemble import ensemble_rounds, joined
 from hpcfit.studies.fit import check_fit_data, fit
 from hpcfit.studies.simulate import simulate
 
@@ -48,18 +48,24 @@ def run_fit(comm: Any, inputs: Inputs, member: int) -> FitResult:
     return replace(result, seed=job.seed if inputs.data is None else None, member=member)
 
 
-def run_ensemble(comm: Any, inputs: Inputs, member: int) -> EnsembleResult:
+def run_ensemble(comm: Any, inputs: Inputs) -> EnsembleResult:
+    """The whole table at once."""
+    return joined(list(ensemble_in_rounds(comm, inputs)))
+
+
+def ensemble_in_rounds(comm: Any, inputs: Inputs) -> Iterator[tuple[Any, EnsembleResult]]:
+    """Rows of the members that have ended since the last round, with their places, on all ranks."""
     job = inputs.job
     model = everywhere(comm, lambda: load_model(job))
     exact = on_root(comm, lambda: _exact(inputs, model))
     progress = ProgressLine(f"fitting {model.name}") if comm.rank == 0 else None
     try:
-        return fit_ensemble(
+        yield from ensemble_rounds(
             model,
             exact,
             job["truth"]["noise"],
             seed=job.seed,
-            members=range(1, job["ensemble"]["members"] + 1),
+            members=members_of(job),
             **_fit_arguments(inputs),
             comm=comm,
             watch=progress,
@@ -69,10 +75,14 @@ def run_ensemble(comm: Any, inputs: Inputs, member: int) -> EnsembleResult:
             progress.close()
 
 
-WORK: Mapping[str, Callable[[Any, Inputs, int], Record]] = {
+def members_of(job: Job) -> range:
+    """The numbers of the members of an ensemble."""
+    return range(1, job["ensemble"]["members"] + 1)
+
+
+WORK: Mapping[str, Callable[[Any, Inputs, int], Path | FitResult]] = {
     "simulate": run_simulation,
     "fit": run_fit,
-    "ensemble": run_ensemble,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -79,10 +80,39 @@ def put(
     array = np.asarray(values)
     if array.dtype.kind == "U":
         array = np.char.encode(array, "utf-8") if array.size else array.astype("S1")
-    filters: dict[str, Any] = {"fletcher32": True} if array.size else {}  # a changed byte is found
-    if array.size > 1024:
-        filters |= {"compression": "gzip", "shuffle": True}
-    dataset = group.create_dataset(name, data=array, **filters)
+    dataset = group.create_dataset(name, data=array, **_filters(array.size))
+    _label(dataset, dims, names, units, note)
+
+
+def reserve(
+    group: Any,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: Any,
+    *,
+    rows: int,
+    dims: Sequence[str] = (),
+    names: Sequence[str] = (),
+    units: str | Sequence[str] = "",
+) -> Any:
+    """A dataset like that of `put`, to be filled later by so many rows at a time."""
+    chunks = (max(1, min(rows, shape[0])), *shape[1:])
+    filters = _filters(math.prod(shape)) if shape[0] else {}
+    dataset = group.create_dataset(name, shape, dtype, chunks=chunks if filters else None, **filters)
+    _label(dataset, dims, names, units, "")
+    return dataset
+
+
+def _filters(size: int) -> dict[str, Any]:
+    """A changed byte is found; what is not small is compressed."""
+    if not size:
+        return {}
+    return {"fletcher32": True} | ({"compression": "gzip", "shuffle": True} if size > 1024 else {})
+
+
+def _label(
+    dataset: Any, dims: Sequence[str], names: Sequence[str], units: str | Sequence[str], note: str
+) -> None:
     for axis, label in enumerate(dims):
         dataset.dims[axis].label = label
     if names:

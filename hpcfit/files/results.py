@@ -7,7 +7,8 @@ and the arrays of the record by their names, each with dims, names and units.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -19,6 +20,7 @@ from hpcfit.files.paths import get_path, put_path
 from hpcfit.files.replacing import replacing
 from hpcfit.records import EnsembleResult, FitResult, InputError, Path
 
+ROWS = 1 << 16  # that are read at once
 Record = Path | FitResult | EnsembleResult
 _FORMS: dict[str, tuple[type, Callable[[Any, Any], None], Callable[[Any], Record]]] = {
     "simulate": (Path, put_path, get_path),
@@ -43,23 +45,35 @@ def save(target: FilePath, saved: Saved) -> None:
     noun, put_record, _ = _FORMS[saved.kind]
     if not isinstance(saved.record, noun):
         raise TypeError(f"a result of kind '{saved.kind}' is a {noun.__name__}, not {type(saved.record)}")
+    with writing(target, saved.kind, saved.job_text, saved.job_hash) as file:
+        put_provenance(file, saved.provenance)
+        put_record(file, saved.record)
+
+
+@contextmanager
+def writing(target: FilePath, kind: str, job_text: str, job_hash: str) -> Iterator[Any]:
+    """A result file to be filled; it takes the target's place when the block ends and it can be read."""
     h5py = serial_h5py()
     with replacing(target) as part:
         # The format of HDF5 1.10 has checksums of its own parts, and no limit to the length of attributes.
         with h5py.File(part, "w", libver=("v110", "v110")) as file:
-            put_attributes(
-                file,
-                {
-                    "format": FORMAT,
-                    "format_version": FORMAT_VERSION,
-                    "kind": saved.kind,
-                    "job_hash": saved.job_hash,
-                },
-            )
-            file["job"] = saved.job_text
-            file.create_group("provenance").attrs["json"] = json.dumps(dict(saved.provenance))
-            put_record(file, saved.record)
-        load(part)  # what cannot be read back must not replace anything
+            head = {"format": FORMAT, "format_version": FORMAT_VERSION, "kind": kind, "job_hash": job_hash}
+            put_attributes(file, head)
+            file["job"] = job_text
+            yield file
+        with reading(part) as file:  # what cannot be read back must not replace anything
+            file.visititems(_read_through)
+
+
+def put_provenance(file: Any, provenance: Mapping[str, Any]) -> None:
+    file.create_group("provenance").attrs["json"] = json.dumps(dict(provenance))
+
+
+def _read_through(name: str, part: Any) -> None:
+    """Every number once, some at a time: their checksums are looked at."""
+    if hasattr(part, "shape"):
+        for first in range(0, part.shape[0] if part.shape else 1, ROWS):
+            part[first : first + ROWS] if part.shape else part[()]
 
 
 def load(path: FilePath) -> Saved:

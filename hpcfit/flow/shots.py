@@ -41,7 +41,7 @@ def shoot(
     tolerance: float | None,
     max_steps: int,
 ) -> Shots:
-    """What `propagate` computes, bit for bit: times (L, 1 + T), starts (M, L or more, n), parameters (M, n_p)."""
+    """times (L, 1 + T), starts (M, L or more, n), parameters (M, n_p); the bits of `propagate`."""
     (members, rows, n), n_p, (pieces, outputs) = starts.shape, parameters.shape[1], times[:, 1:].shape
     shape = (members, pieces, outputs, n)
     arrays: dict[str, Any] = {
@@ -50,8 +50,6 @@ def shoot(
         "parameters": np.ascontiguousarray(parameters),
         "states": room(*shape),
         **({"by_start": room(*shape, n), "by_parameters": room(*shape, n_p)} if sensitivities else {}),
-        "last_time": room(members * pieces),
-        "last_state": room(members * pieces, n),
         "steps": np.empty(members * pieces, dtype=np.int64),
         "outcome": np.zeros((members, pieces), dtype=np.int32),
     }

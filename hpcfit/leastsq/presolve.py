@@ -14,7 +14,6 @@ from hpcfit.records import Array
 MAX_ITERATIONS = 8
 HALVINGS = 8
 ENOUGH = 0.01  # change of the misfit, relative, at which the parameters are good enough to begin with
-ROUGH = 1e-8  # tolerance of the integration: far below what is enough
 
 
 class Presolve:
@@ -30,7 +29,7 @@ class Presolve:
     def iterate(self, comm: Any, problem: Problem, course: Course, members: Numbers) -> Numbers:
         if not course.z.parameters.shape[1]:
             return members[:0]
-        members, part, z, chain = linearised(comm, problem.roughly(ROUGH), course, members)
+        members, part, z, chain = linearised(comm, problem, course, members)
         if not len(members):
             return members
         before, step = held_step(chain, z, self.precision)

@@ -58,6 +58,6 @@ def share(comm: Any, count: int) -> range:
     return range(first, first + each + (comm.rank < extra))
 
 
-def gathered(comm: Any, part: NDArray[Any]) -> NDArray[Any]:
-    """The parts of all ranks one after another, on all ranks."""
-    return part if comm.size == 1 else np.concatenate(comm.allgather(np.ascontiguousarray(part)))
+def gathered(comm: Any, part: NDArray[Any], axis: int = 0) -> NDArray[Any]:
+    """The parts of all ranks one after another along an axis, on all ranks."""
+    return part if comm.size == 1 else np.concatenate(comm.allgather(np.ascontiguousarray(part)), axis=axis)

@@ -49,10 +49,6 @@ class Problem:
         """The data of others in the places of these members."""
         self.data[members] = other.data
 
-    def roughly(self, tolerance: float) -> Problem:
-        """The same, integrated no better than to a tolerance."""
-        return replace(self, tolerance=max(tolerance, self.tolerance or 0.0))
-
     @property
     def members(self) -> int:
         return len(self.data)
@@ -132,44 +128,51 @@ class Problem:
         Zero where an interval has no such output. Also which members arrived everywhere, if that is known.
         """
         members, links = len(z.nodes), len(self.grid.outputs)
-        alone = comm.size == 1 and can_shoot(self.model, self.method)
+        shooting = can_shoot(self.model, self.method)
         whole: list[Array] = []
         arrived = np.ones(members, dtype=bool)
         for intervals, columns in self.grid.pieces:
-            if alone:
-                parts, ended = self._shot(z, parameters, sensitivities, intervals, columns)
+            if shooting:
+                parts, ended = self._shot(comm, z, parameters, sensitivities, intervals, columns)
                 arrived &= ended
             else:
                 work = partial(self._propagate, z, parameters, sensitivities, intervals, columns, comm)
                 parts = self._gathered(comm, everywhere(comm, work), members, len(intervals))
             if len(intervals) == links:
-                return parts, arrived if alone else None
+                return parts, arrived if shooting else None
             outputs = (members, links, self.grid.outputs.shape[1] - 1)
             whole = whole or [np.zeros((*outputs, *part.shape[3:])) for part in parts]
             for table, part in zip(whole, parts, strict=True):
                 table[:, intervals[:, None], columns[1:] - 1] = part
-        return whole, arrived if alone else None
+        return whole, arrived if shooting else None
 
     def _shot(
         self,
+        comm: Any,
         z: Unknowns,
         parameters: Array,
         sensitivities: bool,
         intervals: NDArray[np.int64],
         columns: NDArray[np.int64],
     ) -> tuple[list[Array], NDArray[np.bool_]]:
-        """Some intervals of all members at once."""
-        everything = len(intervals) == len(self.grid.outputs)
-        shots = shoot(
-            self.model,
-            self.grid.outputs[intervals[:, None], columns],
-            z.nodes if everything else z.nodes[:, intervals],
-            parameters,
-            sensitivities=sensitivities,
-            tolerance=self.tolerance,
-            max_steps=self._max_steps,
+        """Some intervals of all members; ranks share the intervals."""
+        mine = share(comm, len(intervals))
+        own = intervals[mine.start : mine.stop]
+        everything = len(own) == len(self.grid.outputs)
+        shots = everywhere(
+            comm,
+            lambda: shoot(
+                self.model,
+                self.grid.outputs[own[:, None], columns],
+                z.nodes if everything else z.nodes[:, own],
+                parameters,
+                sensitivities=sensitivities,
+                tolerance=self.tolerance,
+                max_steps=self._max_steps,
+            ),
         )
-        return self._parts(shots), shots.arrived
+        parts = [gathered(comm, part, axis=1) for part in self._parts(shots)]
+        return parts, np.all(comm.allgather(shots.arrived), axis=0)
 
     def _gathered(self, comm: Any, lanes: Lanes, members: int, intervals: int) -> list[Array]:
         """The lanes of all ranks, by member and interval, without their begin."""

@@ -53,7 +53,11 @@ def fit_ensemble(
     **asked: Any,
 ) -> EnsembleResult:
     """Fit `exact` plus the noise of every member, as `ensemble_rounds`; the whole table, on all ranks."""
-    rounds = list(ensemble_rounds(model, exact, noise, members=members, **asked))
+    return joined(list(ensemble_rounds(model, exact, noise, members=members, **asked)))
+
+
+def joined(rounds: Sequence[tuple[Numbers, EnsembleResult]]) -> EnsembleResult:
+    """All rounds of an ensemble in one table, in the order of the members."""
     order = np.argsort(np.concatenate([places for places, _ in rounds]))
     tables = [table for _, table in rounds]
     columns = {name: np.concatenate([getattr(table, name) for table in tables])[order] for name in BY_MEMBER}

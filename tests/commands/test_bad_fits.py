@@ -615,10 +615,10 @@ COMMANDS: dict[str, tuple[Callable[[Path], None], list[str], list[str]]] = {
         ["run", "job.toml", "--member", "-1"],
         ["--member", "-1 is negative", "from 0"],
     ),
-    "member of an ensemble": (
+    "no member of an ensemble": (
         many,
-        ["run", "job.toml", "--member", "2"],
-        ["--member", "2 given", "runs all of its members", 'kind = "fit"'],
+        ["run", "job.toml", "--member", "4"],
+        ["--member", "no member 4", "1 to 3", "none for all"],
     ),
     "nodes by option": (
         lambda _: None,
@@ -699,7 +699,7 @@ PARALLEL: dict[str, tuple[str, str | None, list[str], list[str]]] = {
     "nodes": (NODES_SHORT, DATA, [], ["job.toml:15: fit.nodes", "data go from 0 to 4", "add nodes"]),
     "too few data": (FIT, "t,x,v\n0,1,0\n1,0.5,\n", [], ["job.toml:7: data", "3 values", "4 unknowns"]),
     "noise": (*RUN["noise in proportion to zero"][:2], [], RUN["noise in proportion to zero"][2]),
-    "member": (ENSEMBLE, None, ["--member", "2"], ["--member", "2 given", 'kind = "fit"']),
+    "member": (ENSEMBLE, None, ["--member", "0"], ["--member", "no member 0", "1 to 3"]),
     "several mistakes": (
         FIT + "nodes = 0\n",
         None,

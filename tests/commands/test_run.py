@@ -53,7 +53,8 @@ def test_comments_and_the_order_of_keys_make_no_other_job(job: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [["--set", "seed=8"], ["--member", "1"], ["--set", "simulate.tolerance=1e-9"]]
+    "change",
+    [["--set", "seed=8"], ["--member", "1", "-o", "job.h5"], ["--set", "simulate.tolerance=1e-9"]],
 )
 def test_another_job_needs_leave_to_overwrite(change: list[str], job: Path) -> None:
     assert main(["run", "job.toml"]) == 0
@@ -77,8 +78,8 @@ def test_a_damaged_result_is_replaced_with_leave(job: Path) -> None:
 
 def test_members_differ_in_their_noise_only(job: Path) -> None:
     for member in ("0", "1"):
-        assert main(["run", "job.toml", "--member", member, "-o", f"m{member}.h5"]) == 0
-    first, second = (load(job.parent / f"m{member}.h5").record for member in "01")
+        assert main(["run", "job.toml", "--member", member]) == 0
+    first, second = (load(job.parent / f"job-{member}.h5").record for member in "01")
     np.testing.assert_array_equal(first.states, second.states)
     assert first.observed is not None
     assert second.observed is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hpcfit import Noise, simulate
-from hpcfit.files.results import Record, Saved, load, save
+from hpcfit.files.ensembles import EnsembleRows
+from hpcfit.files.results import Record, Saved, load, put_provenance, save, writing
 from hpcfit.models.catalogue import find
-from hpcfit.records import Estimates, InputError
+from hpcfit.records import EnsembleResult, Estimates, InputError
 from hpcfit.studies.fit import fit as fit_model
 from tests.reporting.fit_material import AWKWARD, ENSEMBLES, ensemble, fit
 
@@ -169,3 +170,37 @@ def test_many_names_fit_into_a_file(tmp_path: Path) -> None:
     names = tuple(f"x@{k}" for k in range(6_000))
     wide = ensemble(2, failed=0, names=names, estimates=np.ones((2, 6_000)), errors=np.ones((2, 6_000)))
     assert_same(wide, round_trip(wide, "ensemble", tmp_path))
+
+
+def test_rows_of_an_ensemble_may_come_in_any_order_and_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written in pieces, out of order, in blocks of 16: the same file as at once."""
+    monkeypatch.setattr("hpcfit.files.ensembles.ROWS", 16)
+    whole = ensemble()
+    count = len(whole.members)
+    order = np.random.default_rng(1).permutation(count)
+    with writing(tmp_path / "r.h5", "ensemble", "job", "hash") as file:
+        rows = EnsembleRows(file, whole, count)
+        for part in np.array_split(order, 7):
+            rows.put(part, some_rows(whole, part))
+        put_provenance(file, {})
+    assert_same(load(tmp_path / "r.h5").record, whole)
+
+
+def some_rows(whole: EnsembleResult, part: np.ndarray) -> EnsembleResult:
+    """The rows of some members."""
+    arrays = (
+        "members",
+        "estimates",
+        "errors",
+        "objective",
+        "degrees_of_freedom",
+        "iterations",
+        "linearisations",
+    )
+    return replace(
+        whole,
+        **{name: getattr(whole, name)[part] for name in arrays},
+        outcomes=tuple(whole.outcomes[k] for k in part),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -60,10 +61,26 @@ def test_ranks_share_the_members_of_an_ensemble(ranks: int, tmp_path: Path, mpir
 def test_a_member_of_an_ensemble_can_be_fitted_alone(tmp_path: Path) -> None:
     assert call("run", S18, *ENSEMBLE, "-o", "all.h5", cwd=tmp_path).returncode == 0
     assert call("run", S18, "--member", "5", "-o", "five.h5", cwd=tmp_path).returncode == 0
-    ensemble, alone = load(tmp_path / "all.h5").record, fitted(tmp_path / "five.h5")
+    assert call("run", S18, *ENSEMBLE, "--member", "5", cwd=tmp_path).returncode == 0
+    ensemble = load(tmp_path / "all.h5").record
     assert isinstance(ensemble, EnsembleResult)
-    np.testing.assert_array_equal(ensemble.estimates[4], alone.unknowns.values)
-    np.testing.assert_allclose(ensemble.errors[4], alone.unknowns.errors, rtol=1e-14)
+    for name in ("five.h5", "s18-5.h5"):  # of the fit's job, and of the ensemble's
+        alone = fitted(tmp_path / name)
+        np.testing.assert_array_equal(ensemble.estimates[4], alone.unknowns.values)
+        np.testing.assert_allclose(ensemble.errors[4], alone.unknowns.errors, rtol=1e-14)
+        assert (ensemble.objective[4], ensemble.iterations[4]) == (alone.objective, alone.iterations)
+
+
+def test_the_worst_members_are_named_with_commands_that_run_them(tmp_path: Path) -> None:
+    assert call("run", S18, *ENSEMBLE, "-o", "all.h5", cwd=tmp_path).returncode == 0
+    page = call("show", "all.h5", cwd=tmp_path).stdout
+    (command, *_) = [line for line in page.splitlines() if line.startswith("hpcfit run")]
+    arguments = shlex.split(command)
+    assert call(*arguments[1:], cwd=tmp_path).returncode == 0
+    worst = json.loads(call("show", "all.h5", "--json", cwd=tmp_path).stdout)["worst"]
+    member = int(arguments[arguments.index("--member") + 1])
+    assert member in [each["member"] for each in worst]
+    assert fitted(tmp_path / f"s18-{member}.h5").member == member
 
 
 def test_from_job_to_page(tmp_path: Path) -> None:

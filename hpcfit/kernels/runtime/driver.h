@@ -5,6 +5,9 @@
 enum { RUNNING = 0, FINISHED = 1, NOT_FINITE = 2, STEP_FLOOR = 3, STEP_BUDGET = 4, STICKING = 5 };
 
 #include "work.h"
+#ifndef QUAD
+#include "transpose.h"
+#endif
 
 typedef struct {
     long lane[W], next[W], steps[W], due[W];   /* lane -1: nobody; due: outputs inside the present step */
@@ -54,23 +57,87 @@ static void leave(const work *job, crew *c, int l, int outcome)
     long lane = c->lane[l];
     job->outcome[lane] = outcome;
     job->steps[lane] = c->steps[l];
-    put(job->last_time, lane, LANE(c->t, l));
-    for (int i = 0; i < N; i++) put(job->last_state, lane * N + i, LANE(c->x[i], l));
+    if (job->last_time) {
+        put(job->last_time, lane, LANE(c->t, l));
+        for (int i = 0; i < N; i++) put(job->last_state, lane * N + i, LANE(c->x[i], l));
+    }
     for (long output = c->next[l]; outcome != FINISHED && output < job->n_times; output++) write_nothing(job, lane, output);
     c->lane[l] = -1;
 }
 
+/* A lane in a place of the crew, before its first step; its numbers are read elsewhere. */
+INLINE void take_place(const work *job, crew *c, int l, long lane)
+{
+    c->lane[l] = lane;
+    c->next[l] = 1;
+    c->steps[l] = 0;
+    c->times[l] = times_of(job, lane);
+    LANE(c->t, l) = get(job->times, c->times[l]);
+    LANE(c->t_low, l) = 0;
+    LANE(c->end, l) = get(job->times, c->times[l] + job->n_times - 1);
+    c->stuck[l] = c->crowded[l] = 0;
+    LANE(c->insist, l) = 0;
+    for (int j = 0; j < EVENTS; j++) c->side[j][l] = c->met[j][l] = 0;
+    if (EVENTS && job->event_counts) job->event_counts[lane] = 0;
+    for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
+}
+
+#ifndef QUAD
+/* The same in one go where all places change: short intervals, one step each, begin and end together. */
+static int enter_together(const work *job, crew *c, long *queue)
+{
+    long x[W], p[W];
+    if (!job->first || job->n_times == 1 || *queue + W > job->n_lanes) return 0;
+    EACH(l) if (alive(c, l)) return 0;
+    EACH(l) {
+        x[l] = start_of(job, *queue);
+        p[l] = parameters_of(job, *queue);
+        take_place(job, c, l, (*queue)++);
+    }
+    load(job->starts, x, N, c->x);
+    load(job->parameters, p, NP, c->p);
+    for (int j = 0; j < NP; j++) c->natural[j] = pick(size(c->p[j]), 1 / size(c->p[j]), all(1));
+    for (int i = 0; i < N; i++) for (int j = 0; j < N + NP; j++) c->S[i][j] = all(i == j);
+    return 1;
+}
+
+static int leave_together(const work *job, crew *c, v h, v reach, v check)
+{
+    long x[W], s[W], p[W];
+    v block[N * (N > NP ? N : NP)];
+    if (any(1 - at_most(reach, h)) || any(check)) return 0;
+    EACH(l) {
+        if (!alive(c, l) || c->stuck[l]) return 0;
+        const long point = point_of(job, c->lane[l], c->next[l] + c->due[l]);
+        x[l] = point * N;
+        s[l] = point * N * N;
+        p[l] = point * N * NP;
+    }
+    save(job->states, x, N, c->x);
+    if (job->by_start) {
+        for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) block[i * N + j] = c->S[i][j];
+        save(job->by_start, s, N * N, block);
+        for (int i = 0; i < N; i++) for (int j = 0; j < NP; j++) block[i * NP + j] = c->S[i][N + j];
+        save(job->by_parameters, p, N * NP, block);
+    }
+    c->t = c->end;
+    EACH(l) { c->steps[l]++; leave(job, c, l, FINISHED); }
+    return 1;
+}
+#else
+static int enter_together(const work *job, crew *c, long *queue) { (void)job; (void)c; (void)queue; return 0; }
+static int leave_together(const work *job, crew *c, v h, v reach, v check) { (void)job; (void)c; (void)h; (void)reach; (void)check; return 0; }
+#endif
+
 /* Give every free place of the crew to the next lane; returns how many lanes are at work. */
 static int enter(const work *job, crew *c, long *queue)
 {
-    int at_work = 0, entered = 0;
+    int at_work = 0, entered = enter_together(job, c, queue);
     EACH(l) {
         while (!alive(c, l) && *queue < job->n_lanes) {
             long lane = (*queue)++;
             entered = 1;
-            c->lane[l] = lane;
-            c->next[l] = 1;
-            c->steps[l] = 0;
+            take_place(job, c, l, lane);
             for (int i = 0; i < N; i++) LANE(c->x[i], l) = get(job->starts, start_of(job, lane) + i);
             for (int j = 0; j < NP; j++) {
                 real p = get(job->parameters, parameters_of(job, lane) + j);
@@ -79,15 +146,6 @@ static int enter(const work *job, crew *c, long *queue)
             }
             for (int i = 0; i < N; i++)
                 for (int j = 0; j < N + NP; j++) LANE(c->S[i][j], l) = i == j;
-            c->times[l] = times_of(job, lane);
-            LANE(c->t, l) = get(job->times, c->times[l]);
-            LANE(c->t_low, l) = 0;
-            LANE(c->end, l) = get(job->times, c->times[l] + job->n_times - 1);
-            c->stuck[l] = c->crowded[l] = 0;
-            LANE(c->insist, l) = 0;
-            for (int j = 0; j < EVENTS; j++) c->side[j][l] = c->met[j][l] = 0;
-            if (EVENTS && job->event_counts) job->event_counts[lane] = 0;
-            for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
             if (!job->first) write_end(job, c, l, 0);
             if (job->n_times == 1) leave(job, c, l, FINISHED);
         }
@@ -174,6 +232,7 @@ static void end_step(const work *job, crew *c, v h, v reach, const int *crossed)
 {
     v sum = c->t + h, rest = c->t_low + ((c->t - (sum - (sum - c->t))) + (h - (sum - c->t)));
     v check = not_a_number(job, c) + h * 0;
+    if (leave_together(job, c, h, reach, check)) return;
     EACH(l) {
         if (!alive(c, l)) continue;
         real step = LANE(h, l);

@@ -30,8 +30,10 @@ static void iterate(const work *job, long first)
                 }
             }
             job->steps[lane] = steps;
-            put(job->last_time, lane, LANE(t, l));
-            for (int i = 0; i < N; i++) put(job->last_state, lane * N + i, LANE(x[i], l));
+            if (job->last_time) {
+                put(job->last_time, lane, LANE(t, l));
+                for (int i = 0; i < N; i++) put(job->last_state, lane * N + i, LANE(x[i], l));
+            }
             if (next[l] == job->n_times) { job->outcome[lane] = FINISHED; left[l] = 0; }
             else if (steps >= job->max_steps) {
                 job->outcome[lane] = STEP_BUDGET;

@@ -12,7 +12,7 @@ typedef struct {
     double *states;            /* [n_lanes][n_times - first][N] */
     double *by_start;          /* [n_lanes][n_times - first][N][N], or null: no tangents */
     double *by_parameters;     /* [n_lanes][n_times - first][N][NP] */
-    double *last_time;         /* [n_lanes] */
+    double *last_time;         /* [n_lanes], or null: nobody asks where lanes ended */
     double *last_state;        /* [n_lanes][N] */
     long *steps;               /* [n_lanes] */
     int *outcome;              /* [n_lanes] */

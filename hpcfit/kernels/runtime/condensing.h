@@ -1,0 +1,130 @@
+/* From node to node: all rows into one triangle a window, and back to an increment of every node. */
+
+/* The condensed problem of a crew on its way through the nodes. */
+typedef struct {
+    v R[f * WIDTH], T[n * WIDTH], rows[TOGETHER * k * WIDTH];
+    int waiting;                               /* rows that have not been rotated yet */
+    int windows[W], joints[W];
+    unsigned char joined[W][MAX_WINDOWS];
+    double right[W][MAX_WINDOWS * f], gaps[W][MAX_WINDOWS * n];
+} condensed;
+
+INLINE void begin_window(condensed *s, int l)
+{
+    for (int i = 0; i < n; i++) for (int d = 0; d < WIDTH; d++) s->T[i * WIDTH + d][l] = i == d;
+    for (int i = 0; i < f * WIDTH; i++) s->R[i][l] = 0;
+    for (int i = 0; i < s->waiting * WIDTH; i++) s->rows[i][l] = 0;
+}
+
+/* What a lane keeps of a window that ends here: its triangle and right-hand side, and how it meets the next. */
+INLINE void put_aside(condensed *s, const v *R, const v *next, int l, int linked, double *own)
+{
+    const int number = s->windows[l]++;
+    if (number >= MAX_WINDOWS) return;
+    for (int i = 0; i < f; i++) {
+        for (int d = 0; d < f; d++) TRIANGLE(own, number)[i * f + d] = R[i * WIDTH + d][l];
+        s->right[l][number * f + i] = R[i * WIDTH + f][l];
+    }
+    if (!next) return;
+    s->joined[l][number] = linked;
+    for (int i = 0; i < n; i++) {
+        for (int d = 0; d < f; d++) END(own, number)[i * f + d] = next[i * WIDTH + d][l];
+        if (linked) s->gaps[l][s->joints[l] * n + i] = next[i * WIDTH + f][l];
+    }
+    s->joints[l] += linked;
+}
+
+/* Some lanes close their windows behind node j; the rotations of the others are not brought forward by that. */
+static void close_windows(const chain *c, const crew *w, condensed *s, const v *next, v largest, long j)
+{
+    v R[f * WIDTH], rows[TOGETHER * k * WIDTH];
+    memcpy(R, s->R, sizeof R);
+    memcpy(rows, s->rows, sizeof rows);
+    rotate(R, rows, f, WIDTH, s->waiting);
+    EACH(l) if (!c->linked[j] || !(largest[l] <= c->growth)) {
+        w->closes[j] |= 1u << l;
+        put_aside(s, R, next, l, c->linked[j], c->coarse + w->member[l] * COARSE_SIZE);
+    }
+}
+
+/* Through all nodes, for residuals whose rows and links begin at r[l] and d[l]. */
+static void condense(const chain *c, crew *w, condensed *s, const double *rows, const long *r, const double *links, const long *d)
+{
+    const long N = c->nodes;
+    memset(w->closes, 0, N);
+    w->objective = w->defect = all(0);
+    s->waiting = 0;
+    EACH(l) { s->windows[l] = s->joints[l] = 0; begin_window(s, l); }
+    for (long j = 0; j < N; j++) {
+        v A[k * n], B[k * q + 1], rest[k], *to = s->rows + s->waiting * WIDTH;
+        load_shared(c->rows_by_node + j * c->row_strides[1], w->member, c->row_strides[0], k * n, A);
+        if (c->rows_by_parameters)
+            load_shared(c->rows_by_parameters + j * c->row_strides[3], w->member, c->row_strides[2], k * q, B);
+        load(rows + j * k, r, k, rest);
+        for (int i = 0; i < k; i++) {
+            w->objective = FMA(rest[i], rest[i], w->objective);
+            for (int e = 0; e < n; e++) A[i * n + e] *= w->scale[e];
+            for (int e = 0; e < WIDTH; e++) {
+                v sum = e < n ? all(0) : e == f ? rest[i] : c->rows_by_parameters ? B[i * q + e - n] * w->scale[e] : all(0);
+                for (int m = 0; m < n; m++) sum = FMA(A[i * n + m], s->T[m * WIDTH + e], sum);
+                to[i * WIDTH + e] = sum;
+            }
+        }
+        s->waiting += k;
+        if (j % TOGETHER == TOGETHER - 1 || j == N - 1) {
+            if (s->waiting == TOGETHER * k) rotate(s->R, s->rows, f, WIDTH, TOGETHER * k);
+            else rotate(s->R, s->rows, f, WIDTH, s->waiting);
+            s->waiting = 0;
+        }
+        if (j == N - 1) break;
+        v next[n * WIDTH], largest = all(0), *gap = w->gaps + j * n;
+        const v *link = w->links + j * n * f;
+        load(links + j * n, d, n, gap);
+        for (int i = 0; i < n; i++) {
+            gap[i] *= w->unit[i];
+            w->defect = larger(w->defect, size(gap[i]));
+            for (int e = 0; e < WIDTH; e++) {
+                v sum = e < n ? all(0) : e == f ? gap[i] : link[i * f + e];
+                for (int m = 0; m < n; m++) sum = FMA(link[i * f + m], s->T[m * WIDTH + e], sum);
+                next[i * WIDTH + e] = sum;
+                if (e < n) largest = larger(largest, size(sum));
+            }
+        }
+        memcpy(s->T, next, sizeof next);
+        if (c->linked[j] && !any(1 - at_most(largest, all(c->growth)))) continue;
+        close_windows(c, w, s, next, largest, j);
+        EACH(l) if (w->closes[j] >> l & 1) begin_window(s, l);
+    }
+}
+
+/* dz in units of the scales: ds_j+1 = G ds_j + H dp + d from the first node of every window. */
+static void expand(const chain *c, crew *w, condensed *s)
+{
+    const long N = c->nodes;
+    double coarse[W][WIDEST];
+    v x[f];
+    substituted(s->R, f, WIDTH, x);
+    EACH(l) if (s->windows[l] > 0) {
+        const int count = s->windows[l] + 1;
+        put_aside(s, s->R, 0, l, 0, c->coarse + w->member[l] * COARSE_SIZE);
+        if (count <= MAX_WINDOWS)
+            solve_coarse(c->coarse + w->member[l] * COARSE_SIZE, count, s->joints[l], s->right[l], s->gaps[l], coarse[l]);
+        for (int i = 0; i < n; i++) x[i][l] = count <= MAX_WINDOWS ? coarse[l][i] : NAN;
+        for (int i = 0; i < q; i++) x[n + i][l] = count <= MAX_WINDOWS ? coarse[l][count * n + i] : NAN;
+    }
+    for (int i = 0; i < q; i++) w->dp[i] = x[n + i];
+    for (int i = 0; i < n; i++) w->ds[i] = x[i];
+    int window[W];
+    EACH(l) window[l] = 0;
+    for (long j = 0; j < N - 1; j++) {
+        const v *here = w->ds + j * n, *link = w->links + j * n * f;
+        v *next = w->ds + (j + 1) * n;
+        for (int i = 0; i < n; i++) {
+            next[i] = w->gaps[j * n + i];
+            for (int m = 0; m < n; m++) next[i] = FMA(link[i * f + m], here[m], next[i]);
+            for (int m = 0; m < q; m++) next[i] = FMA(link[i * f + n + m], w->dp[m], next[i]);
+        }
+        if (w->closes[j]) EACH(l) if (w->closes[j] >> l & 1 && ++window[l] < MAX_WINDOWS)
+            for (int i = 0; i < n; i++) next[i][l] = coarse[l][window[l] * n + i];
+    }
+}
