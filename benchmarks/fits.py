@@ -33,8 +33,8 @@ from benchmarks.peers.scipy import python_function
 from benchmarks.peers.translate import leaves, table, translate
 from benchmarks.report import Row, arguments, publish
 from hpcfit.flow.propagate import propagate
-from hpcfit.leastsq.gauss_newton import Course
-from hpcfit.leastsq.presolve import presolve
+from hpcfit.leastsq.course import Course
+from hpcfit.leastsq.presolve import Presolve
 from hpcfit.models.catalogue import find
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import Array, FitResult, Noise, Series
@@ -126,7 +126,9 @@ def make_case(seed: int) -> Case:
     assert path.observed is not None
     posed = pose(MODEL, [path.observed], guess=by_name(GUESS))
     course = Course.begin(posed.start)
-    presolve(SERIAL, posed.problem, course, np.arange(1), posed.precision)
+    phase, left = Presolve(1, posed.precision), np.arange(1)
+    while len(left):
+        left = phase.iterate(SERIAL, posed.problem, course, left)
     reference = fit(MODEL, path.observed, guess=by_name(TRUTH))
     return Case(seed, path.observed, course.z.parameters[0], reference)
 

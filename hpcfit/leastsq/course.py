@@ -82,6 +82,8 @@ class Course:
         self.iterations[members] = self.linearisations[members] = 0
         self.spread.forget(members)
         self.fresh += members.tolist()
+        for member in members.tolist() if self.history is not None else ():
+            self.history[member] = []
 
     def newcomers(self) -> Numbers:
         """Members that have not begun, who do so now."""

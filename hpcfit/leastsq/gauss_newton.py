@@ -48,8 +48,9 @@ class GaussNewton:
             return members
         here = self.solver(comm, chain, z)
         increment, last = here.increment, self.last[members]
+        spent = self.done[members] >= self.max_iterations
         arrived = (increment < self.tolerance) | ((increment < FLOOR) & (increment > 0.5 * last))
-        spent = ~arrived & (self.done[members] >= self.max_iterations)
+        arrived &= ~spent
 
         def trial(alpha: Any, which: Numbers) -> Residuals:
             moved = z.take(which).plus(here.step.take(which), alpha)

@@ -1,4 +1,4 @@
-"""Ensembles as users run them: rows go to the file as members end, and memory does not grow with their number."""
+"""Ensembles as users run them: rows go to the file as members end, and memory does not grow."""
 
 from __future__ import annotations
 

@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 
 from hpcfit import Noise, simulate
-from hpcfit.leastsq.gauss_newton import FLOOR, Course, gauss_newton
+from hpcfit.leastsq.course import Course
+from hpcfit.leastsq.gauss_newton import FLOOR, GaussNewton
 from hpcfit.linear.chain import Chain, Residuals, Unknowns
 from hpcfit.models.catalogue import find
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import Iteration, Outcome
 from hpcfit.shooting.pose import Posed, pose
-from tests.leastsq.toy_problems import Curve, noisy_lines, regression
+from tests.leastsq.toy_problems import Curve, noisy_lines, regression, run_phase
 
 
 def solved(problem: Any, start: Unknowns, **more: Any) -> Course:
     course = Course.begin(start)
-    gauss_newton(SERIAL, problem, course, np.arange(len(course.outcomes)), **more)
+    run_phase(problem, course, GaussNewton(len(course.outcomes), **more))
     return course
 
 
@@ -39,7 +40,7 @@ def test_straight_lines_are_found_in_one_step_whatever_the_guess(level: str) -> 
 def test_only_the_named_members_move() -> None:
     problem = Curve(noisy_lines())
     course = Course.begin(problem.begin(5.0))
-    gauss_newton(SERIAL, problem, course, np.array([2]))
+    run_phase(problem, course, GaussNewton(3), np.array([2]))
     assert course.outcomes == [Outcome.UNFINISHED, Outcome.UNFINISHED, Outcome.CONVERGED]
     np.testing.assert_array_equal(course.z.nodes[:2], problem.begin(5.0).nodes[:2])
     assert course.iterations.tolist()[:2] == [0, 0]
@@ -52,6 +53,13 @@ def test_a_spent_budget_is_an_outcome() -> None:
     assert course.outcomes == [Outcome.UNFINISHED] * 3
     assert course.iterations.tolist() == [1, 1, 1]
     assert solved(problem, problem.begin(1.0)).outcomes == [Outcome.CONVERGED] * 3
+
+
+@pytest.mark.parametrize("budget", [4, 5, 6, 7])
+def test_the_budget_is_never_exceeded(budget: int) -> None:
+    problem = Curve(noisy_lines(), np.exp, np.exp)
+    course = solved(problem, problem.begin(1.0), max_iterations=budget)
+    assert (course.iterations <= budget).all()
 
 
 @pytest.mark.parametrize("level", ["natural", "T1"])
@@ -97,6 +105,91 @@ def test_a_parameter_that_does_nothing_is_left_where_it_is_and_the_rank_says_so(
     np.testing.assert_allclose(course.z.parameters[:, 0], regression(problem.data)[:, 1], rtol=1e-12)
     np.testing.assert_array_equal(course.z.parameters[:, 1], [7.0] * 3)
     assert {each.rank for each in course.history[0]} == {2}
+
+
+# What the last linearisation says is kept
+
+
+def by_formula(problem: Curve, z: Unknowns, member: int) -> tuple[np.ndarray, np.ndarray]:
+    """Covariances of the nodes (N,) and of (s_0, p) (2, 2) without the common factor: a straight line."""
+    steps = np.arange(problem.data.shape[1])
+    slope = problem.slope(z.parameters[member, :1])[0]
+    table = np.stack([np.ones(len(steps)), steps * slope], axis=1)
+    covariance = np.linalg.inv(table.T @ table)
+    return np.einsum("jk,kl,jl->j", table, covariance, table), covariance
+
+
+@pytest.mark.parametrize("level", ["natural", "T1"])
+def test_the_covariance_is_that_of_the_last_linearisation_and_the_objective_that_of_the_end(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two lies the last increment, below the tolerance of 1e-10 in units of the states."""
+    problem = Curve(noisy_lines(), np.exp, np.exp)
+    visited: list[Unknowns] = []
+    linearise = Curve.linearise
+
+    def noted(self: Curve, comm: Any, z: Unknowns) -> Chain:
+        visited.append(Unknowns(z.nodes.copy(), z.parameters.copy()))
+        return linearise(self, comm, z)
+
+    monkeypatch.setattr(Curve, "linearise", noted)
+    for k in range(3):
+        only = np.array([k])
+        course = solved(problem.take(only), problem.begin(1.0).take(only), level=level)
+        spread, squares = course.spread, problem.take(only).residuals(SERIAL, course.z).objective()
+        np.testing.assert_allclose(spread.objective, squares, rtol=1e-10)
+        factor = np.stack([spread.nodes[0, 0, 0], spread.parameters[0, 0]])
+        for z, allowed in ((visited[-1], 1e-12), (course.z, 2e-9)):
+            nodes, expected = by_formula(problem, z, 0)
+            np.testing.assert_allclose((spread.nodes[0, :, 0] ** 2).sum(axis=1), nodes, rtol=allowed)
+            np.testing.assert_allclose(factor @ factor.T, expected, rtol=allowed)
+        assert not spread.blind_states.any()
+        assert not spread.blind_parameters.any()
+
+
+def test_first_nodes_alone_are_those_of_all_nodes() -> None:
+    problem = Curve(noisy_lines(), np.exp, np.exp)
+    whole, first = (Course.begin(problem.begin(1.0), all_nodes=every) for every in (True, False))
+    for course in (whole, first):
+        run_phase(problem, course, GaussNewton(3))
+    assert first.spread.nodes.shape == (3, 1, 1, 2)
+    np.testing.assert_array_equal(first.spread.nodes, whole.spread.nodes[:, :1])
+    for name in ("parameters", "objective", "blind_states", "blind_parameters"):
+        np.testing.assert_array_equal(getattr(first.spread, name), getattr(whole.spread, name))
+
+
+def test_a_member_that_has_spent_its_budget_or_stalls_has_the_spread_of_where_it_is() -> None:
+    problem = Curve(noisy_lines(), np.exp, np.exp)
+    course = solved(problem, problem.begin(1.0), max_iterations=1)
+    assert course.outcomes == [Outcome.UNFINISHED] * 3
+    stalled = Curve(noisy_lines(), slope=lambda p: -np.ones_like(p))
+    other = solved(stalled, stalled.begin(5.0))
+    assert other.outcomes == [Outcome.STALLED] * 3
+    for each, where in ((course, problem), (other, stalled)):
+        squares = where.residuals(SERIAL, each.z).objective()
+        np.testing.assert_allclose(each.spread.objective, squares, rtol=1e-12, atol=1e-25)
+        for k in range(3):
+            _, expected = by_formula(where, each.z, k)
+            factor = np.stack([each.spread.nodes[k, 0, 0], each.spread.parameters[k, 0]])
+            np.testing.assert_allclose(factor @ factor.T, expected, rtol=1e-10)
+    assert course.linearisations.tolist() == [1, 1, 1]  # the last one, for the covariance, is not counted
+
+
+def test_nothing_is_known_of_members_that_cannot_be_linearised() -> None:
+    problem = Curve(noisy_lines())
+    start = problem.begin(2.0)
+    start.parameters[1] = np.nan
+    spread = solved(problem, start).spread
+    for values in vars(spread).values():
+        assert np.isnan(values[1]).all()
+        assert np.isfinite(values[[0, 2]]).all()
+
+
+def test_a_parameter_that_does_nothing_is_blind() -> None:
+    problem = Curve(noisy_lines())
+    spread = solved(problem, problem.begin([5.0, 7.0])).spread
+    np.testing.assert_allclose(spread.blind_parameters, [[0.0, 1.0]] * 3, atol=1e-9)
+    np.testing.assert_allclose(spread.blind_states, 0.0, atol=1e-9)
 
 
 # With J+(z_k) frozen, ||J+(z_k) F(z)||^2 falls from z_k to z_k+1 (A3): S18 of Kallrath et al. 1993.
@@ -157,7 +250,7 @@ def test_the_natural_level_falls_on_every_accepted_step_of_a_real_fit() -> None:
         seen.append(Unknowns(course.z.nodes.copy(), course.z.parameters.copy()))
 
     course.watch = watch
-    gauss_newton(SERIAL, problem, course, np.array([0]))
+    run_phase(problem, course, GaussNewton(1))
     assert course.outcomes == [Outcome.CONVERGED]
     far = [k for k, note in enumerate(notes) if note.increment >= FLOOR]
     assert len(far) > 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -9,15 +11,16 @@ import numpy as np
 import pytest
 
 from hpcfit import Noise, simulate
-from hpcfit.leastsq.gauss_newton import Course, gauss_newton
-from hpcfit.leastsq.homotopy import LARGEST_CHANGE, LOOSEST_HIDDEN, LOOSEST_OBSERVED, tighten
+from hpcfit.leastsq.course import Course
+from hpcfit.leastsq.gauss_newton import GaussNewton
+from hpcfit.leastsq.homotopy import LARGEST_CHANGE, LOOSEST_HIDDEN, LOOSEST_OBSERVED, Homotopy
 from hpcfit.models.catalogue import find
 from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import Iteration, Outcome
 from hpcfit.shooting.experiments import Experiment
 from hpcfit.shooting.pose import Posed, pose
-from tests.leastsq.toy_problems import Curve, noisy_lines
+from tests.leastsq.toy_problems import Curve, noisy_lines, run_phase, unknowns_alike
 
 LORENZ = find("lorenz")
 GUESS = {"sigma": 5.0, "r": 20.0, "b": 1.0}
@@ -44,13 +47,18 @@ def hidden_lorenz(members: int = 1) -> Posed:
     series = [path.observed for path in paths]
     assert series[0] is not None
     values = np.stack([each.values for each in series if each is not None])
-    return pose(LORENZ, [series[0]], [values], guess=GUESS)
+    return pose(LORENZ, [series[0]], guess=GUESS).with_values([values])
+
+
+def tighten(problem: Any, course: Course, loosest: float, members: np.ndarray | None = None) -> None:
+    phase = Homotopy(course.z)
+    phase.begin = partial(phase.begin, loosest=loosest)  # type: ignore[method-assign]
+    run_phase(problem, course, phase, members)
 
 
 def tightened(posed: Posed, watch: Any = None) -> Course:
     course = Course.begin(posed.start, watch)
-    members = np.arange(posed.problem.members)
-    tighten(SERIAL, posed.problem, course, members, np.full(len(members), LOOSEST_HIDDEN))
+    tighten(posed.problem, course, LOOSEST_HIDDEN)
     return course
 
 
@@ -60,7 +68,7 @@ def test_hidden_states_from_zero_come_so_near_that_the_exact_method_needs_a_few_
     assert np.abs(course.z.parameters[0] / TRUTH - 1.0).max() < 0.005
     assert course.history[0][-1].defect < 2e-3  # in units of the states
     assert course.iterations[0] == 0
-    gauss_newton(SERIAL, posed.problem, course, np.array([0]))
+    run_phase(posed.problem, course, GaussNewton(1))
     assert course.outcomes == [Outcome.CONVERGED]
     assert course.iterations[0] <= 6
 
@@ -80,7 +88,7 @@ def test_no_step_changes_a_parameter_by_more_than_its_share() -> None:
         seen.append(course.z.parameters[0].copy())
 
     course.watch = watch
-    tighten(SERIAL, posed.problem, course, np.array([0]), np.array([LOOSEST_HIDDEN]))
+    tighten(posed.problem, course, LOOSEST_HIDDEN)
     changes = [np.abs(late / early - 1.0).max() for early, late in pairwise(seen)]
     assert max(changes) <= LARGEST_CHANGE * (1.0 + 1e-12)
     assert max(changes) > 0.99 * LARGEST_CHANGE  # the limit was needed
@@ -91,20 +99,41 @@ def test_members_side_by_side_are_those_alone_bit_for_bit() -> None:
     course = tightened(together)
     for k in range(3):
         only = np.array([k])
-        one = Posed(together.problem.take(only), together.start.take(only), together.precision, True)
+        one = replace(together, problem=together.problem.take(only), start=together.start.take(only))
         alone = tightened(one)
         np.testing.assert_array_equal(course.z.nodes[k], alone.z.nodes[0])
         np.testing.assert_array_equal(course.z.parameters[k], alone.z.parameters[0])
         assert course.history[k] == alone.history[0]
 
 
+@pytest.mark.parametrize("spent", [1, 6, 15])
+def test_a_place_that_is_used_again_begins_afresh(spent: int) -> None:
+    """Whatever was learned of the member before: looseness, holds, reach, what was taken and rejected."""
+    posed, only = hidden_lorenz(), np.array([0])
+    phase = Homotopy(posed.start)
+    new = {name: values.copy() for name, values in vars(phase).items()}
+    before = Course.begin(posed.start)
+    phase.begin(only, LOOSEST_HIDDEN)
+    for _ in range(spent):
+        phase.iterate(SERIAL, posed.problem, before, only)
+    assert not all(np.array_equal(vars(phase)[name], values) for name, values in new.items())
+    phase.holds[:], phase.reach[:], phase.rejected[:] = 0.3, 0.01, 5  # as after rejections
+    phase.begin(only, LOOSEST_HIDDEN)
+    course, fresh = Course.begin(posed.start), tightened(posed)
+    left = only
+    while len(left):
+        left = phase.iterate(SERIAL, posed.problem, course, left)
+    assert course.history == fresh.history
+    unknowns_alike(course.z, fresh.z)
+
+
 def test_straight_lines_with_loose_joints_end_near_the_regression() -> None:
     """The last looseness still lets the nodes towards the data, by little."""
     problem = Curve(noisy_lines())
     course = Course.begin(problem.begin(0.5))
-    tighten(SERIAL, problem, course, np.arange(3), np.full(3, LOOSEST_OBSERVED))
+    tighten(problem, course, LOOSEST_OBSERVED)
     exact = Course.begin(problem.begin(0.5))
-    gauss_newton(SERIAL, problem, exact, np.arange(3))
+    run_phase(problem, exact, GaussNewton(3))
     assert np.abs(course.z.parameters - exact.z.parameters).max() < 1e-3
     assert np.abs(course.z.nodes - exact.z.nodes).max() < 1e-2
     assert (course.iterations == 0).all()
@@ -131,9 +160,9 @@ def test_a_member_that_cannot_be_integrated_ends_and_the_others_do_not_notice() 
     problem = Curve(noisy_lines(), np.exp, np.exp)
     start = problem.begin(0.3)
     alone = Course.begin(start)
-    tighten(SERIAL, problem, alone, np.array([0, 2]), np.ones(2))
+    tighten(problem, alone, 1.0, np.array([0, 2]))
     start.parameters[1] = np.nan
     course = Course.begin(start)
-    tighten(SERIAL, problem, course, np.arange(3), np.ones(3))
+    tighten(problem, course, 1.0)
     assert course.outcomes[1] is Outcome.NOT_INTEGRABLE
     np.testing.assert_array_equal(course.z.parameters[[0, 2]], alone.z.parameters[[0, 2]])

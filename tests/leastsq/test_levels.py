@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcfit.leastsq.gauss_newton import FLOOR, Course, gauss_newton
+from hpcfit.leastsq.course import Course
+from hpcfit.leastsq.gauss_newton import FLOOR, GaussNewton
 from hpcfit.leastsq.levels import LEVELS, SMALLEST_DAMPING, NaturalLevel, SumLevel, t1
-from hpcfit.leastsq.scaling import natural_scales
 from hpcfit.linear.chain import Chain, Members, Residuals, Scales, Unknowns, scaled_residuals
 from hpcfit.linear.dense import generalised_inverse
+from hpcfit.linear.inverse import AnyInverse
+from hpcfit.linear.scaling import natural_scales
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import Outcome
+from tests.leastsq.toy_problems import run_phase
 
 ANGLE, N_NODES = 0.7, 12
+ONLY = np.array([0])
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def guess(problem: Rotation, parameter: float) -> Unknowns:
 
 def solved(problem: Rotation, parameter: float, level: str) -> Course:
     course = Course.begin(guess(problem, parameter))
-    gauss_newton(SERIAL, problem, course, np.arange(len(problem.data)), level=level)
+    run_phase(problem, course, GaussNewton(len(problem.data), level=level))
     return course
 
 
@@ -158,33 +162,57 @@ def test_damping_keeps_away_from_where_nothing_can_be_computed(level: str) -> No
     np.testing.assert_allclose(course.z.parameters, ANGLE ** (1 / 3), rtol=1e-10)
 
 
-def line(curvature: float) -> tuple[Any, Unknowns, Any]:
+def line(curvature: float) -> tuple[AnyInverse, Any]:
     """J = 1 and F(z + alpha dz) / F(z) = 1 - alpha + curvature alpha^2 / 2, in one node and no parameter."""
     one = np.ones((1, 1, 1, 1))
     residuals = Residuals(np.ones((1, 1, 1)), np.zeros((1, 0, 1)))
     chain = Chain(one, np.zeros((1, 1, 1, 0)), one[:, :0], np.zeros((1, 0, 1, 0)), residuals, ())
-    plus = generalised_inverse(chain)
+    z = Unknowns(np.full((1, 1, 1), np.sqrt(2.0)), np.zeros((1, 0)))  # where the unit of the state is 1
+    here = AnyInverse(chain, z, generalised_inverse)
 
     def trial(alpha: np.ndarray, which: Any) -> Residuals:
         rows = 1.0 - alpha + 0.5 * curvature * alpha**2
         return Residuals(rows[:, None, None], np.zeros((len(alpha), 0, 1)))
 
-    return plus, plus.solve(residuals), trial
+    return here, trial
 
 
 @pytest.mark.parametrize(("curvature", "damping"), [(0.0, 1.0), (0.99, 1.0), (4.0, 0.25), (50.0, 0.02)])
 def test_natural_damping_is_the_inverse_of_the_curvature(curvature: float, damping: float) -> None:
     """away = omega alpha^2 / 2 <= alpha / 2 holds up to alpha = 1 / omega; omega is estimated by a trial."""
-    plus, step, trial = line(curvature)
+    here, trial = line(curvature)
     level = NaturalLevel(1)
-    found = level.damping(plus, step, trial, np.array([0]))[0]
+    found = level.damping(here, ONLY, trial, ONLY)[0]
     assert 0.2 * damping <= found <= damping * (1.0 + 1e-12)
     assert level.curvature[0] == pytest.approx(curvature, rel=1e-9, abs=1e-12)
-    again = level.damping(plus, step, trial, np.array([0]))[0]  # halved if rounding finds it too large
+    again = level.damping(here, ONLY, trial, ONLY)[0]  # halved if rounding finds it too large
     assert 0.499 * damping <= again <= damping * (1.0 + 1e-12)
 
 
 def test_sum_level_takes_the_best_of_the_halvings() -> None:
     """1 - alpha + 4 alpha^2 is smallest at 1/8 of all halvings; without multipliers T1 is half its square."""
-    plus, step, trial = line(8.0)
-    assert SumLevel(1).damping(plus, step, trial, np.array([0])).tolist() == [0.125]
+    here, trial = line(8.0)
+    assert SumLevel(1).damping(here, ONLY, trial, ONLY).tolist() == [0.125]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_member_that_is_forgotten_is_like_a_new_one(level: str) -> None:
+    """Another member in its place must not inherit what was learned."""
+    here, trial = line(50.0)
+    used, new = LEVELS[level](3), LEVELS[level](3)
+    used.damping(here, ONLY, trial, np.array([1]))
+    before = vars(new)
+    assert any(not np.array_equal(a, b) for a, b in zip(vars(used).values(), before.values(), strict=True))
+    used.forget(np.array([1]))
+    assert all(np.array_equal(a, b) for a, b in zip(vars(used).values(), before.values(), strict=True))
+
+
+def test_levels_know_members_by_their_numbers_in_the_course() -> None:
+    here, trial = line(50.0)
+    level = NaturalLevel(3)
+    level.damping(here, ONLY, trial, np.array([2]))
+    assert level.curvature.tolist()[:2] == [0.0, 0.0]
+    assert level.curvature[2] == pytest.approx(50.0, rel=1e-9)
+    weights = SumLevel(3)
+    weights.damping(here, ONLY, trial, np.array([2]))
+    assert [each is None for each in weights.weights] == [True, True, False]

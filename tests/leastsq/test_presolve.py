@@ -8,22 +8,21 @@ import numpy as np
 import pytest
 
 from hpcfit import simulate
-from hpcfit.leastsq.gauss_newton import Course
-from hpcfit.leastsq.presolve import MAX_ITERATIONS, presolve
+from hpcfit.leastsq.course import Course
+from hpcfit.leastsq.presolve import MAX_ITERATIONS, Presolve
 from hpcfit.linear.chain import Unknowns
 from hpcfit.models.catalogue import find
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import Outcome
 from hpcfit.shooting.pose import pose
-from tests.leastsq.toy_problems import Curve, noisy_lines
+from tests.leastsq.toy_problems import Curve, noisy_lines, run_phase
 
-EVERYBODY = np.arange(3)
 UNIT = np.ones(1)
 
 
 def presolved(problem: Curve, start: Unknowns, precision: np.ndarray = UNIT) -> Course:
     course = Course.begin(start)
-    presolve(SERIAL, problem, course, np.arange(len(problem.data)), precision)
+    run_phase(problem, course, Presolve(len(problem.data), precision))
     return course
 
 
@@ -82,7 +81,7 @@ def test_members_that_cannot_be_integrated_end_and_others_go_on() -> None:
 def test_no_parameters_is_nothing_to_do() -> None:
     problem = Curve(noisy_lines())
     course = Course.begin(Unknowns(problem.data[..., None].copy(), np.zeros((3, 0))))
-    presolve(SERIAL, problem, course, EVERYBODY, UNIT)
+    run_phase(problem, course, Presolve(3, UNIT))
     assert course.history == [[], [], []]
 
 
@@ -96,6 +95,6 @@ def test_with_exact_nodes_the_parameters_of_hénon_heiles_are_exact() -> None:
     assert path.exact is not None
     posed = pose(flow, [path.exact], guess={"a": 10.0, "b": 10.0, "c": 2.0})
     course = Course.begin(posed.start)
-    presolve(SERIAL, posed.problem, course, np.array([0]), posed.precision)
+    run_phase(posed.problem, course, Presolve(1, posed.precision))
     assert len(course.history[0]) <= MAX_ITERATIONS
     assert course.z.parameters[0] == pytest.approx(truth, abs=1e-11)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hpcfit import Noise, fit, simulate
-from hpcfit.leastsq.statistics import common_factor, fisher_factor, involved, single_factor
+from hpcfit.leastsq.statistics import Spread, common_factor, fisher_factor, involved, single_factor
+from hpcfit.linear.chain import Unknowns
 from hpcfit.records import FitResult, Series
 from tests.shooting.driven import DRIVEN, TRUTH, Wide, read, wide_flow
 
@@ -157,3 +158,18 @@ def test_involved_unknowns_are_those_with_a_share() -> None:
     assert involved(names, np.array([0.0, 1.0, 0.5])) == ("a", "b")
     assert involved(names, np.zeros(3)) == ()
     assert involved(names, np.full(3, np.nan)) == ()
+
+
+def test_a_spread_forgets_some_members_and_takes_what_is_known_of_others() -> None:
+    z = Unknowns(np.zeros((4, 5, 2)), np.zeros((4, 3)))
+    spread = Spread.empty(z, 2, all_nodes=False)
+    shapes = [(4, 2, 2, 7), (4, 3, 7), (4,), (4, 4), (4, 3)]
+    assert [values.shape for values in vars(spread).values()] == shapes
+    assert Spread.empty(z, 2, all_nodes=True).nodes.shape == (4, 5, 2, 7)
+    assert all(np.isnan(values).all() for values in vars(spread).values())
+    known = Spread(*(np.arange(np.prod(s), dtype=float).reshape(s) for s in shapes))
+    spread.put(np.array([1, 3]), known.take(np.array([0, 2])))
+    spread.forget(np.array([3]))
+    for mine, theirs in zip(vars(spread).values(), vars(known).values(), strict=True):
+        np.testing.assert_array_equal(mine[1], theirs[0])
+        assert np.isnan(mine[[0, 2, 3]]).all()

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from hpcfit.leastsq.course import Course, Phase
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
+from hpcfit.mpi.serial import SERIAL
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -26,6 +28,9 @@ class Curve:
 
     def take(self, members: Members) -> Curve:
         return replace(self, data=self.data[members])
+
+    def put(self, members: Members, other: Curve) -> None:
+        self.data[members] = other.data
 
     def residuals(self, comm: Any, z: Unknowns) -> Residuals:
         ends = z.nodes[:, :-1] + self.function(z.parameters[:, :1])[:, None]
@@ -48,6 +53,20 @@ class Curve:
         """Nodes at the data."""
         first = np.broadcast_to(np.asarray(parameters, dtype=float), (len(self.data), np.size(parameters)))
         return Unknowns(self.data[..., None].copy(), first.copy())
+
+
+def run_phase(problem: Any, course: Course, phase: Phase, members: np.ndarray | None = None) -> None:
+    """One phase alone, for some members or all of them, until nobody goes on."""
+    left = np.arange(len(course.outcomes)) if members is None else members
+    phase.begin(left)
+    while len(left):
+        left = phase.iterate(SERIAL, problem, course, left)
+
+
+def unknowns_alike(one: Unknowns, other: Unknowns) -> None:
+    """Bit for bit."""
+    np.testing.assert_array_equal(one.nodes, other.nodes)
+    np.testing.assert_array_equal(one.parameters, other.parameters)
 
 
 def noisy_lines(members: int = 3) -> np.ndarray:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hpcfit.linear.chain import Chain, Residuals, Scales, Unknowns
 from hpcfit.linear.dense import generalised_inverse
 from hpcfit.linear.windows import condense
-from hpcfit.mpi.serial import SERIAL
 from tests.linear.chains import (
     augmented,
     full_solution,

@@ -11,7 +11,6 @@ import pytest
 from hpcfit.linear.chain import Chain
 from hpcfit.linear.dense import generalised_inverse
 from hpcfit.linear.weak import weak_step
-from hpcfit.mpi.serial import SERIAL
 from tests.linear.chains import functions, jacobians, random_chain, relative_error, vector
 
 

@@ -24,7 +24,7 @@ SCENARIOS = ("S18", "S19", "S21", "S26", "S33", "L3", "R3")
 @cache
 def ensemble(name: str) -> EnsembleResult:
     asked = ['kind="ensemble"', 'ensemble.of="fit"', f"ensemble.members={MEMBERS}", "fit.derived={}"]
-    return run_ensemble(SERIAL, load(scenarios()[name], asked), 0)
+    return run_ensemble(SERIAL, load(scenarios()[name], asked))
 
 
 def standardised(result: EnsembleResult) -> np.ndarray:

@@ -65,20 +65,58 @@ def test_data_and_weights_stand_where_the_grid_says() -> None:
     assert problem.readings.names == ("g", "x")
     assert problem.data.shape == (1, 6, 2, 2)  # nodes at 0, 2, 5 of both; one value inside each interval
     np.testing.assert_array_equal(problem.data[0, 0], [[1.0, 1.0], [np.nan, 3.0]])
-    np.testing.assert_array_equal(problem.data[0, 4], [[np.nan, 20.0], [np.nan, -10.0]])
-    np.testing.assert_array_equal(problem.data[0, 5], [[np.nan, 5.0], [np.nan, np.nan]])
+    np.testing.assert_array_equal(problem.data[0, 4], [[0.0, 20.0], [0.0, -10.0]])  # nobody reads g there
+    np.testing.assert_array_equal(problem.data[0, 5], [[0.0, 5.0], [0.0, 0.0]])
     np.testing.assert_array_equal(problem.weights[0, 0], [[6.0, 4.0], [6.0, 4.0]])
+    np.testing.assert_array_equal(problem.weights[0, 4], [[0.0, 10.0], [0.0, 10.0]])
     np.testing.assert_array_equal(problem.weights[0, 5], [[0.0, 10.0], [0.0, 0.0]])
     assert problem.observed().tolist() == [14]
 
 
 def test_members_bring_their_own_values_and_begin_at_them() -> None:
     values = np.stack([np.stack([X, X], axis=1), np.stack([2.0 * X, 3.0 * X], axis=1)])
-    many = pose(DRIVEN, [series({"x": X, "y": X})], [values], guess=GUESS)
+    one = posed(series({"x": X, "y": X}))
+    many = one.with_values([values])
+    assert one.problem.members == 1
     assert many.problem.members == 2
     np.testing.assert_array_equal(many.start.nodes, values)
     np.testing.assert_array_equal(many.problem.data[:, :, 0], values)
     np.testing.assert_array_equal(many.problem.take(np.array([1])).data, many.problem.data[1:])
+    np.testing.assert_array_equal(many.start.parameters, [[1.0, 2.0, 3.0]] * 2)
+    np.testing.assert_array_equal(one.problem.data[0, :, 0], values[0])  # as it was
+
+
+def test_members_are_what_each_of_them_would_be_if_it_were_posed_alone() -> None:
+    """Several experiments, holes, values inside intervals, a state that is given, one that is hidden."""
+    rng = np.random.default_rng(4)
+    first, second = rng.normal(size=(3, 5, 2)), rng.normal(size=(3, 5, 2))
+    first[1, 2, 0] = second[2, 1:4, 1] = np.nan
+
+    def alone(k: int) -> Posed:
+        one = series({"x": first[k, :, 0], "g": first[k, :, 1]})
+        two = series({"y": second[k, :, 0], "x": second[k, :, 1]})
+        return posed(one, two, nodes=[2, [0.0, 1.5, 3.0, 5.0]], start={"y": "1 + t"})
+
+    many = alone(0).with_values([first, second])
+    for k in range(3):
+        one, other = alone(k), np.array([k])
+        np.testing.assert_array_equal(many.problem.take(other).data, one.problem.data)
+        np.testing.assert_array_equal(many.problem.take(other).weights, one.problem.weights)
+        np.testing.assert_array_equal(many.problem.take(other).observed(), one.problem.observed())
+        np.testing.assert_array_equal(many.start.nodes[k], one.start.nodes[0])
+    assert len(many.experiments) == 2
+    assert list(many.given) == [1]
+
+
+def test_the_data_of_others_take_the_places_of_some_members() -> None:
+    rng = np.random.default_rng(5)
+    one = posed(series({"x": X, "y": X}))
+    values, others = rng.normal(size=(4, 5, 2)), rng.normal(size=(2, 5, 2))
+    many = one.with_values([values])
+    many.problem.put(np.array([0, 3]), one.with_values([others]).problem)
+    expected = values.copy()
+    expected[[0, 3]] = others
+    np.testing.assert_array_equal(many.problem.data, one.with_values([expected]).problem.data)
 
 
 def test_standard_deviations_are_known_only_if_all_experiments_state_them() -> None:

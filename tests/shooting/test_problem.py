@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.shooting.experiments import Experiment
 from hpcfit.shooting.pose import Posed, pose
+from hpcfit.shooting.problem import Problem
 from tests.shooting.driven import DRIVEN, Wide, read, wide_flow
 
 H = 2.0**-22
@@ -39,6 +41,12 @@ def two_experiments(fixed: dict[str, float]) -> Posed:
     return pose(DRIVEN, [one.series, two.series], guess=guess, fixed=fixed, nodes=nodes)
 
 
+def read_there(problem: Problem) -> np.ndarray:
+    """Where there is a value (N, outputs, o): it is not missing, and somebody looks there."""
+    there: np.ndarray = np.isfinite(problem.data[0]) & (problem.weights[0] > 0.0)
+    return there
+
+
 def by_hand(posed: Posed, nodes: np.ndarray, parameters: np.ndarray) -> tuple[Wide, Wide]:
     """Rows of all data that are there, in the order of experiment, time and name; and all defects."""
     problem, grid = posed.problem, posed.problem.grid
@@ -56,7 +64,7 @@ def by_hand(posed: Posed, nodes: np.ndarray, parameters: np.ndarray) -> tuple[Wi
             at = states[: len(inner) + 1] if len(inner) < len(times) else states[1 : len(inner) + 1]
             for t, u, s in zip(times, at, grid.output_of[e][here], strict=True):
                 for k, name in enumerate(problem.readings.names):
-                    if np.isfinite(problem.data[0, j, s, k]):
+                    if read_there(problem)[j, s, k]:
                         value = read(name, np.longdouble(t), u, parameters.astype(np.longdouble))
                         rows.append((value - problem.data[0, j, s, k]) * problem.weights[0, j, s, k])
     return np.array(rows), np.array(links)
@@ -67,7 +75,9 @@ def tables(posed: Posed, chain: Chain) -> tuple[np.ndarray, np.ndarray, np.ndarr
     problem, grid = posed.problem, posed.problem.grid
     _, n_nodes, _, n, q = chain.shape
     width = n_nodes * n + q
-    there = np.isfinite(problem.data[0]).reshape(n_nodes, -1)
+    there = read_there(problem).reshape(n_nodes, -1)
+    for each in (chain.residuals.rows, chain.rows_by_node, chain.rows_by_parameters):
+        assert not each[0][~there].any()  # what nobody reads has no say
     rows, by_rows = [], []
     for j, r in np.argwhere(there):
         row = np.zeros(width)
@@ -179,7 +189,8 @@ def test_nothing_is_integrated_beyond_the_end_of_an_experiment(nodes: Any) -> No
 
 def test_a_path_that_cannot_be_integrated_says_where_and_spares_the_other_members() -> None:
     values = np.stack([1.0 / (1.0 - EARLY), np.where(np.arange(9) == 3, 30.0, 1.0)])[..., None]
-    posed = pose(EXPLOSION, [Experiment(EARLY, {"x": values[0, :, 0]}).series], [values], guess={"a": 1.0})
+    one = pose(EXPLOSION, [Experiment(EARLY, {"x": values[0, :, 0]}).series], guess={"a": 1.0})
+    posed = one.with_values([values])
     chain = posed.problem.linearise(SERIAL, posed.start)
     assert chain.finite().tolist() == [True, False]
     one = posed.problem.take(np.array([0]))
@@ -228,3 +239,48 @@ def test_a_trial_with_absurd_parameters_ends_soon_and_is_not_finite() -> None:
     posed = pose(lorenz, [seen], guess={"sigma": 1e10, "r": 28.0, "b": 2.0})
     assert not posed.problem.residuals(SERIAL, posed.start).finite().any()
     assert "the step budget is spent" in posed.problem.failures(posed.start)
+
+
+@pytest.mark.parametrize("nodes", ["data", 4])
+def test_members_of_a_batch_have_the_bits_of_members_alone(nodes: Any) -> None:
+    rng = np.random.default_rng(6)
+    one = pose(
+        DRIVEN,
+        [Experiment(FIRST, {"x": FIRST, "y": FIRST}, 0.1).series],
+        guess={"a": 1.0, "b": 1.0, "c": 1.0},
+        nodes=nodes,
+    )
+    posed = one.with_values([rng.normal(size=(11, 8, 2))])
+    z = Unknowns(posed.start.nodes, rng.uniform(0.5, 1.5, (11, 3)))
+    whole, alone = posed.problem.linearise(SERIAL, z), posed.problem.residuals(SERIAL, z)
+    assert whole.finite().all()
+    for some in (np.array([4]), np.array([0, 3, 10])):
+        part = posed.problem.take(some).linearise(SERIAL, z.take(some))
+        for name in ("rows_by_node", "rows_by_parameters", "links_by_node", "links_by_parameters"):
+            np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[some])
+        np.testing.assert_array_equal(part.residuals.rows, whole.residuals.rows[some])
+        np.testing.assert_array_equal(part.residuals.links, whole.residuals.links[some])
+        again = posed.problem.take(some).residuals(SERIAL, z.take(some))
+        np.testing.assert_array_equal(again.rows, alone.rows[some])
+        np.testing.assert_array_equal(again.links, alone.links[some])
+
+
+@pytest.mark.parametrize("names", [("x", "y"), ("x",)])
+def test_who_could_be_linearised_is_known_before_all_slopes_are_looked_at(names: tuple[str, ...]) -> None:
+    """The flag of the kernel says what the numbers say: a start, a parameter or a path that is not finite."""
+    one = pose(
+        DRIVEN,
+        [Experiment(FIRST, dict.fromkeys(names, FIRST), 0.1).series],
+        guess={"a": 1.0, "b": 1.0, "c": 1.0},
+    )
+    posed = one.with_values([np.random.default_rng(7).normal(size=(6, 8, len(names)))])
+    z = Unknowns(posed.start.nodes.copy(), np.ones((6, 3)))
+    z.nodes[1, 3, 0] = np.nan
+    z.nodes[2, -1, 1] = np.inf  # from where nothing is integrated
+    z.parameters[3, 2] = np.nan
+    z.parameters[4, 2] = -1e9  # explodes
+    with np.errstate(all="ignore"):
+        chain = posed.problem.linearise(SERIAL, z)
+        looked = replace(chain, alive=None).finite()
+    assert chain.alive is not None
+    assert chain.alive.tolist() == looked.tolist() == [True, False, False, False, False, True]

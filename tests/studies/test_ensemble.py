@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from hpcfit import Noise, fit, simulate
+from hpcfit.leastsq.course import Course
 from hpcfit.leastsq.strategy import Options
-from hpcfit.linear.solvers import SOLVERS
+from hpcfit.linear.solvers import SOLVERS, Solver
 from hpcfit.models.catalogue import find
 from hpcfit.models.define import Model
 from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import EnsembleResult, Outcome, Series
 from hpcfit.shooting.experiments import Experiment
-from hpcfit.shooting.pose import pose
+from hpcfit.shooting.pose import Posed, pose
 from hpcfit.studies import ensemble
-from hpcfit.studies.ensemble import fit_ensemble
+from hpcfit.studies.ensemble import ensemble_rounds, fit_ensemble
 from hpcfit.studies.fit import solve_posed, unknown_values
 from tests.conftest import ROOT, Mpirun
 
@@ -95,13 +96,57 @@ def test_members_are_the_single_fits_of_the_same_member(name: str, level: str) -
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_rows_do_not_depend_on_order_company_or_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_do_not_depend_on_order_company_or_batch(name: str) -> None:
     table = run(name, range(1, 10))
     assert len(np.unique(table.estimates[:, 0])) == 9
     assert_same_rows(run(name, [7, 2, 9, 4]), table)
     assert_same_rows(run(name, [3]), table)
-    monkeypatch.setattr(ensemble, "BATCH", 2)
-    assert_same_rows(run(name, range(1, 10)), table)
+    assert_same_rows(run(name, range(1, 10), side_by_side=2), table)
+
+
+SHORT = {"times": 0.2 * np.arange(30), "sd": 0.02}
+
+
+@pytest.mark.parametrize("level", ["natural", "T1"])
+def test_members_side_by_side_do_not_matter(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places are used again and again, or every member has one of its own."""
+    monkeypatch.setitem(CASES, "henon_heiles", CASES["henon_heiles"] | SHORT)
+    members = range(1, 151 if level == "natural" else 21)
+    table = run("henon_heiles", members, level=level)
+    assert table.converged
+    assert table.members.tolist() == list(members)
+    assert len(set(table.linearisations.tolist())) > 1
+    for side_by_side in (1, 3, 64, 1000):
+        assert_same_rows(run("henon_heiles", members, level=level, side_by_side=side_by_side), table)
+
+
+def test_rounds_bring_every_member_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CASES, "henon_heiles", CASES["henon_heiles"] | SHORT)
+    members = [9, 4, 30, *range(100, 140)]
+    table = run("henon_heiles", members)
+    assert table.members.tolist() == members  # in the order in which they were asked for
+    monkeypatch.setattr(ensemble, "ROUND", 10)
+    told: list[float] = []
+    case = CASES["henon_heiles"]
+    rounds = list(
+        ensemble_rounds(
+            HENON_HEILES,
+            exact("henon_heiles"),
+            Noise(sd=case["sd"]),
+            seed=SEED,
+            members=members,
+            guess=case["guess"],
+            side_by_side=7,
+            watch=told.append,
+        )
+    )
+    assert len(rounds) > 3
+    assert sorted(place for places, _ in rounds for place in places.tolist()) == list(range(43))
+    for places, part in rounds:
+        assert part.members.tolist() == [members[place] for place in places]
+        assert_same_rows(part, table)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
 
 
 def test_another_seed_is_another_ensemble_and_the_truth_is_only_shown() -> None:
@@ -167,6 +212,13 @@ def test_stalled_and_unfinished_members_are_values() -> None:
     assert fit_ensemble(BOUNDED, clean, Noise(sd=0.01), guess={"k": 2.0}, **more).converged
 
 
+def solved(posed: Posed, solver: Solver) -> tuple[Course, np.ndarray, np.ndarray]:
+    """Course, estimates and covariance factors of all members."""
+    found = solve_posed(SERIAL, posed, Options(solver=solver))
+    course, freedom = found.course, found.degrees_of_freedom
+    return course, *unknown_values(posed, course.z, course.spread, freedom)
+
+
 @pytest.mark.parametrize("solver", ["dense", "reference"])
 @pytest.mark.parametrize("damage", ["outlier", "holes", "constant"])
 @pytest.mark.parametrize("name", list(CASES))
@@ -185,10 +237,9 @@ def test_one_bad_member_leaves_the_others_bit_for_bit(name: str, damage: str, so
 
     def rows(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[Outcome]]:
         series = Series(clean.names, clean.times, table[0], sigma)
-        posed = pose(find(name), [series], [table], guess=case["guess"])
-        solved = solve_posed(SERIAL, posed, Options(solver=SOLVERS[solver]))
-        estimates, factors = unknown_values(posed, solved)
-        return estimates, factors, solved.course.outcomes
+        posed = pose(find(name), [series], guess=case["guess"]).with_values([table])
+        course, estimates, factors = solved(posed, SOLVERS[solver])
+        return estimates, factors, course.outcomes
 
     damaged, whole = rows(values), rows(good)
     assert damaged[2][2] is not Outcome.CONVERGED or not np.array_equal(damaged[0][2], whole[0][2])
@@ -196,6 +247,65 @@ def test_one_bad_member_leaves_the_others_bit_for_bit(name: str, damage: str, so
         np.testing.assert_array_equal(damaged[0][k], whole[0][k])
         np.testing.assert_array_equal(damaged[1][k], whole[1][k])
         assert damaged[2][k] is whole[2][k] is Outcome.CONVERGED
+
+
+def test_bad_members_among_a_thousand_are_reported_and_leave_the_others_bit_for_bit() -> None:
+    """Diverging, stalling, endless, and without any data; in any places."""
+    times = 0.2 * np.arange(30)
+    case = CASES["henon_heiles"]
+    clean = simulate(HENON_HEILES, start=case["start"], parameters=case["parameters"], times=times).exact
+    assert clean is not None
+    rng = np.random.default_rng(4)
+    good = clean.values + 0.02 * rng.normal(size=(1000, 30, 4))
+    values = good.copy()
+    diverging, empty, endless = 7, 500, 999
+    stalling = np.array([0, 64, 65, 130, 301, 640, 777, 998])
+    values[diverging, 17] = 1e4
+    values[empty] = np.nan
+    values[endless] = rng.normal(size=(30, 4))
+    values[stalling, :-4] = np.nan  # the last four times tell little of what was before
+    series = Series(clean.names, times, clean.values, np.full((30, 4), 0.02))
+    posed = pose(HENON_HEILES, [series], guess=case["guess"])
+    bad = np.union1d(stalling, [diverging, empty, endless])
+    rest = np.setdiff1d(np.arange(1000), bad)
+    (whole, *damaged), (alone, *expected) = (
+        solved(posed.with_values([each]), SOLVERS["dense"]) for each in (values, good[rest])
+    )
+    assert whole.outcomes[diverging] is Outcome.NOT_INTEGRABLE
+    assert whole.outcomes[empty] is Outcome.RANK_DEFICIENT
+    assert whole.outcomes[endless] is Outcome.UNFINISHED
+    assert Outcome.STALLED in {whole.outcomes[member] for member in stalling}
+    assert np.isnan(damaged[1][diverging]).all()
+    assert [whole.outcomes[member] for member in rest] == [Outcome.CONVERGED] * len(rest) == alone.outcomes
+    for mine, theirs in zip(damaged, expected, strict=True):
+        np.testing.assert_array_equal(mine[rest], theirs)
+    np.testing.assert_array_equal(whole.z.nodes[rest], alone.z.nodes)
+    np.testing.assert_array_equal(whole.spread.objective[rest], alone.spread.objective)
+    np.testing.assert_array_equal(whole.iterations[rest], alone.iterations)
+    np.testing.assert_array_equal(whole.linearisations[rest], alone.linearisations)
+
+
+@pytest.mark.parametrize(("name", "rounding"), [("henon_heiles", 1e-12), ("lorenz", 1e-11)])
+def test_machine_code_and_numpy_end_at_the_same_estimates_and_errors(name: str, rounding: float) -> None:
+    """The same steps in other arithmetic: what is left is rounding, though the tolerance is 1e-10.
+
+    Lorenz has five windows, with growth times condition of 5e4 (tests/linear/test_compiled.py), by which
+    rounding errors are multiplied: to the floor of rounding (tolerance 1e-300) the differences are the same.
+    """
+    case, clean = CASES[name], exact(name)
+    rng = np.random.default_rng(10)
+    values = clean.values + case["sd"] * rng.normal(size=(20, *clean.values.shape))
+    series = Series(clean.names, clean.times, clean.values, np.full(clean.values.shape, case["sd"]))
+    posed = pose(find(name), [series], guess=case["guess"]).with_values([values])
+    (one, *dense), (other, *reference) = (solved(posed, SOLVERS[each]) for each in ("dense", "reference"))
+    assert one.outcomes == other.outcomes == [Outcome.CONVERGED] * 20
+    np.testing.assert_array_equal(one.iterations, other.iterations)
+    np.testing.assert_array_equal(one.linearisations, other.linearisations)
+    errors, theirs = (np.sqrt((factors**2).sum(axis=2)) for factors in (dense[1], reference[1]))
+    size = np.maximum(np.abs(reference[0]), theirs)
+    assert (np.abs(dense[0] - reference[0]) / size).max() < rounding
+    assert np.abs(errors / theirs - 1.0).max() < 1e-12
+    assert np.abs(one.spread.objective / other.spread.objective - 1.0).max() < 1e-12
 
 
 # Ranks
@@ -217,6 +327,7 @@ def on_ranks(comm: Any) -> dict[str, list[str]]:
     """Numbers to the last bit, as text: an ensemble, a long fit, and a fit with a single interval."""
     table = run("lorenz", range(1, 8), comm=comm)
     few = run("henon_heiles", [3], comm=comm)  # fewer members than ranks
+    narrow = run("henon_heiles", range(1, 30), comm=comm, side_by_side=2)  # every rank many times
     case = CASES["lorenz"]
     clean = exact("lorenz")
     noisy = clean.values + np.random.default_rng(1).normal(size=clean.values.shape)
@@ -229,7 +340,7 @@ def on_ranks(comm: Any) -> dict[str, list[str]]:
     )
     assert len(single.node_times) == 2
     found = {}
-    for name, each in (("table", table), ("few", few)):
+    for name, each in (("table", table), ("few", few), ("narrow", narrow)):
         found[name] = [
             number.hex() for number in np.column_stack([each.estimates, each.errors]).ravel().tolist()
         ]

@@ -422,7 +422,7 @@ def test_a_guess_that_cannot_be_integrated_is_refused_with_its_place_and_inside_
     posed = pose(EXPLOSION, [experiment.series], guess={"a": 8.5})
     solved = solve_posed(SERIAL, posed, Options())
     assert solved.course.outcomes == [Outcome.NOT_INTEGRABLE]
-    assert np.isnan(solved.spread.parameters).all()
+    assert np.isnan(solved.course.spread.parameters).all()
     assert fit(EXPLOSION, experiment, guess={"a": 1.1}).converged
 
 
