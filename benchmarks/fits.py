@@ -271,11 +271,12 @@ def interval(n_steps: int) -> Any:
     return ca.Function("interval", [x, p], [end], {"cse": True})
 
 
-def prepare_ipopt(n_steps: int) -> Any:
+def prepare_ipopt(n_steps: int, *, tuned: bool = True) -> Any:
     """The solver for all data sets: nodes at the data, continuity as constraints; compiled as C.
 
-    With the exact Hessian, seed 16 ended elsewhere, and the others took 10 % longer. Not compiled, or
-    expanded into scalars, it takes two to five times as long. The linear solver is mumps; spral was slower.
+    Not tuned: as CasADi's examples have it, with its own Hessian, in its virtual machine. Tuned: Gauss-Newton
+    and machine code. With the exact Hessian, seed 16 ended elsewhere, and the others took 10 % longer. The
+    linear solver is mumps; spral was slower.
     """
     n, n_nodes = len(MODEL.states), len(TIMES)
     size = n * n_nodes
@@ -289,18 +290,22 @@ def prepare_ipopt(n_steps: int) -> Any:
     hessian = ca.sparsify(ca.diag(ca.sparsify(ca.DM(weights))))
     factor, multipliers = ca.MX.sym("factor"), ca.MX.sym("multipliers", continuity.numel())
     names = ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
-    options = {
-        "hess_lag": ca.Function("gauss_newton", [z, data, factor, multipliers], [factor * hessian], *names),
-        "jit": True,
-        "compiler": "shell",
-        "jit_options": {"flags": ["-O3", "-march=native"]},
+    quiet = {
         "print_time": False,
         "show_eval_warnings": False,
         "ipopt.print_level": 0,
         "ipopt.sb": "yes",
         "ipopt.max_cpu_time": TIME_LIMIT,
     }
-    return ca.nlpsol("fit", "ipopt", problem, options)
+    if not tuned:
+        return ca.nlpsol("fit", "ipopt", problem, quiet)
+    options = {
+        "hess_lag": ca.Function("gauss_newton", [z, data, factor, multipliers], [factor * hessian], *names),
+        "jit": True,
+        "compiler": "shell",
+        "jit_options": {"flags": ["-O3", "-march=native"]},
+    }
+    return ca.nlpsol("fit", "ipopt", problem, options | quiet)
 
 
 def ipopt_from(solver: Any, case: Case, *, presolved: bool) -> End:

@@ -23,6 +23,9 @@ class Problem(Protocol):
 
     def take(self, members: Members) -> Problem: ...
 
+    def roughly(self, tolerance: float) -> Problem:
+        """The same, computed no better than to a relative tolerance."""
+
     def residuals(self, comm: Any, z: Unknowns) -> Residuals: ...
 
     def linearise(self, comm: Any, z: Unknowns) -> Chain: ...
@@ -82,8 +85,9 @@ class Course:
         self.iterations[members] = self.linearisations[members] = 0
         self.spread.forget(members)
         self.fresh += members.tolist()
-        for member in members.tolist() if self.history is not None else ():
-            self.history[member] = []
+        if self.history is not None:
+            for member in members.tolist():
+                self.history[member] = []
 
     def newcomers(self) -> Numbers:
         """Members that have not begun, who do so now."""

@@ -17,10 +17,13 @@ ENOUGH = 0.01  # change of the misfit, relative, at which the parameters are goo
 
 
 class Presolve:
-    """Gauss-Newton steps in p that minimise the defects; precision (n,): 1 / sigma of the nodes."""
+    """Gauss-Newton steps in p that minimise the defects.
 
-    def __init__(self, members: int, precision: Array) -> None:
-        self.precision = precision
+    precision (n,): 1 / sigma of the nodes. rough: relative errors that do not matter beside the data's.
+    """
+
+    def __init__(self, members: int, precision: Array, rough: float = 0.0) -> None:
+        self.precision, self.rough = precision, rough
         self.done = np.zeros(members, dtype=np.int64)
 
     def begin(self, members: Numbers) -> None:
@@ -29,7 +32,7 @@ class Presolve:
     def iterate(self, comm: Any, problem: Problem, course: Course, members: Numbers) -> Numbers:
         if not course.z.parameters.shape[1]:
             return members[:0]
-        members, part, z, chain = linearised(comm, problem, course, members)
+        members, part, z, chain = linearised(comm, problem.roughly(self.rough), course, members)
         if not len(members):
             return members
         before, step = held_step(chain, z, self.precision)

@@ -43,7 +43,7 @@ class Spread(ByMember):
         self.blind_states[members], self.blind_parameters[members] = inverse.blind(which)
         step = inverse.step.take(which)
         taken = Unknowns(alpha[:, None, None] * step.nodes, alpha[:, None] * step.parameters)
-        self.objective[members] = chain.take(which).predicted_objective(taken)
+        self.objective[members] = chain.predicted_objective(which, taken)
 
     def forget(self, members: Members) -> None:
         for field in fields(self):

@@ -35,15 +35,22 @@ class Options:
 
 
 def solve(
-    comm: Any, problem: Problem, course: Course, precision: Array, largest: Array, options: Options
+    comm: Any,
+    problem: Problem,
+    course: Course,
+    precision: Array,
+    largest: Array,
+    options: Options,
+    rough: float = 0.0,
 ) -> Iterator[Numbers]:
     """Bring all members to their solutions; yields those that have come to their end.
 
-    precision (n,): of the nodes, 0 for hidden states. largest (M,): the objective that is still plausible;
+    precision (n,): of the nodes, 0 for hidden states. rough: relative errors that do not matter beside those
+    of the data. largest (M,): the objective that is still plausible;
     a member above it, or one that does not converge, begins again with loose continuity. Whoever takes the
     ended members may put new ones in their places (`Course.enter`) before the next are asked for.
     """
-    way = _Way(course, precision, largest, options)
+    way = _Way(course, precision, largest, options, rough)
     way.enter(course.newcomers())
     while way.busy.any():
         for number, phase in enumerate(way.phases):
@@ -67,7 +74,9 @@ def plausible_objective(degrees_of_freedom: Numbers, sigma_known: bool) -> Array
 class _Way:
     """Where every member is on its way through the phases; attempts begin at the same start values."""
 
-    def __init__(self, course: Course, precision: Array, largest: Array, options: Options) -> None:
+    def __init__(
+        self, course: Course, precision: Array, largest: Array, options: Options, rough: float
+    ) -> None:
         count = len(course.outcomes)
         self.course, self.largest = course, largest
         observed = bool((precision > 0.0).all())
@@ -81,7 +90,7 @@ class _Way:
             level=options.level,
             solver=options.solver,
         )
-        self.phases: list[Phase] = [Presolve(count, precision), self.weak, self.exact]
+        self.phases: list[Phase] = [Presolve(count, precision, rough), self.weak, self.exact]
         self.phase_of = np.zeros(count, dtype=np.int64)
         self.attempt = np.zeros(count, dtype=np.int64)
         self.busy: Flags = np.zeros(count, dtype=bool)

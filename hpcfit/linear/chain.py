@@ -145,11 +145,18 @@ class Chain(ByMember):
             self.alive,
         )
 
-    def predicted_objective(self, step: Unknowns) -> Array:
-        """||F1 + A ds + B dp||^2 per member (M,): the objective where a small step leads."""
-        rows = self.residuals.rows + (self.rows_by_node @ step.nodes[..., None])[..., 0]
-        rows += (self.rows_by_parameters @ step.parameters[:, None, :, None])[..., 0]
-        return Residuals(rows, self.residuals.links).objective()
+    def predicted_objective(self, which: NDArray[np.int64], step: Unknowns) -> Array:
+        """||F1 + A ds + B dp||^2 of some members (m,): the objective where their small steps lead."""
+        rows = self.residuals.rows[which]
+        rows += (_of(self.rows_by_node, which) @ step.nodes[..., None])[..., 0]
+        rows += (_of(self.rows_by_parameters, which) @ step.parameters[:, None, :, None])[..., 0]
+        objective: Array = np.einsum("mjk,mjk->m", rows, rows)
+        return objective
+
+
+def _of(rows: Array, which: NDArray[np.int64]) -> Array:
+    """The rows of some members; once, where all share them."""
+    return rows[:1] if rows.strides[0] == 0 else rows[which]
 
 
 def scaled_residuals(residuals: Residuals, scales: Scales) -> Residuals:

@@ -21,7 +21,12 @@ class Tickets:
             from mpi4py import MPI
 
             self._sum = MPI.SUM
-            self._window = MPI.Win.Create(self._taken if comm.rank == 0 else None, comm=comm)
+            self._window = MPI.Win.Allocate(
+                8 if comm.rank == 0 else 0, 8, comm=comm
+            )  # MPI's own: shared memory
+            if comm.rank == 0:
+                np.frombuffer(self._window.tomemory(), dtype=np.int64)[0] = 0
+            comm.barrier()
 
     def take(self, count: int) -> int:
         """The first of `count` numbers that nobody else gets."""

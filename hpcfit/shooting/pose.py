@@ -20,6 +20,8 @@ from hpcfit.shooting.grid import Grid, NodeChoice, make_grid, node_times
 from hpcfit.shooting.problem import Problem
 from hpcfit.shooting.readings import Readings
 
+FAR_BELOW, ROUGHEST = 1e-5, 1e-8
+
 
 @dataclass(frozen=True)
 class Posed:
@@ -28,6 +30,7 @@ class Posed:
     problem: Problem
     start: Unknowns
     precision: Array  # (n,) 1 / sigma of the nodes; 0 for a state that is not taken from data
+    rough: float  # relative errors of the path that do not matter beside those of the data
     sigma_known: bool
     experiments: tuple[Series, ...]
     given: Mapping[int, Array]  # where the nodes of a state (its number) begin (N,), if not at the data
@@ -95,6 +98,7 @@ def pose(
         problem=problem,
         start=Unknowns(nodes_begin, first),
         precision=_precision(model, experiments, given),
+        rough=_rough(experiments),
         sigma_known=all(series.sigma is not None for series in experiments),
         experiments=tuple(experiments),
         given=given,
@@ -215,6 +219,16 @@ def _precision(model: Model, experiments: Sequence[Series], given: Mapping[int, 
             seen = np.isfinite(series.values[:, column]).any()
             precision[i] = min(precision[i], 1.0 / sigma) if seen else 0.0
     return precision
+
+
+def _rough(experiments: Sequence[Series]) -> float:
+    """Far below the smallest error of the data, relative to the size of what is observed; 0: not known."""
+    relative = [
+        float(np.nanmin(series.sigma / np.nanmax(np.abs(series.values), axis=0)))
+        for series in experiments
+        if series.sigma is not None
+    ]
+    return min(FAR_BELOW * min(relative), ROUGHEST) if len(relative) == len(experiments) else 0.0
 
 
 def _start_nodes(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcfit.flow.propagate import MAP_STEPS, propagate
+from hpcfit.flow.propagate import MAP_STEPS, METHODS, propagate
 from hpcfit.flow.shots import Shots, can_shoot, shoot
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns, is_everybody
 from hpcfit.models.define import Model
@@ -48,6 +48,12 @@ class Problem:
     def put(self, members: Members, other: Problem) -> None:
         """The data of others in the places of these members."""
         self.data[members] = other.data
+
+    def roughly(self, tolerance: float) -> Problem:
+        """The same, integrated no better than to a tolerance, where the integrator can do so cheaply."""
+        if not can_shoot(self.model, self.method):
+            return self
+        return replace(self, tolerance=max(tolerance, self.tolerance or METHODS["taylor"].tolerance))
 
     @property
     def members(self) -> int:
@@ -282,7 +288,7 @@ def _rows_of_all(slopes: Array, members: int, nodes: int, width: int) -> Array:
     """(M, N, rows, width) from (1 or M, 1 or N, outputs, o, width); what all share is stored once."""
     shared = np.broadcast_to(slopes, (len(slopes), nodes, *slopes.shape[2:]))
     rows = shared.reshape(len(slopes), nodes, slopes.shape[2] * slopes.shape[3], width)
-    return np.broadcast_to(rows, (members, *rows.shape[1:]))
+    return np.broadcast_to(np.ascontiguousarray(rows), (members, *rows.shape[1:]))
 
 
 def _weighted(weights: Array, values: Array) -> Array:

@@ -175,7 +175,7 @@ def _ended(
     freedom = degrees_of_freedom(posed)
     largest = plausible_objective(freedom, posed.sigma_known)
     with np.errstate(all="ignore"):  # what is not finite is found and reported member by member
-        for ended in solve(SERIAL, posed.problem, course, posed.precision, largest, options):
+        for ended in solve(SERIAL, posed.problem, course, posed.precision, largest, options, posed.rough):
             yield places[ended], _columns(posed, course, freedom, ended)
             new = supply(len(ended))
             if len(new):

@@ -127,7 +127,7 @@ def solve_posed(comm: Any, posed: Posed, options: Options, watch: Watch | None =
     largest = plausible_objective(freedom, posed.sigma_known)
     clock = time.perf_counter()
     with np.errstate(all="ignore"):  # what is not finite is found and reported member by member
-        for _ in solve(comm, posed.problem, course, posed.precision, largest, options):
+        for _ in solve(comm, posed.problem, course, posed.precision, largest, options, posed.rough):
             pass
     return Solved(course, freedom, time.perf_counter() - clock)
 

@@ -32,6 +32,9 @@ class Curve:
     def put(self, members: Members, other: Curve) -> None:
         self.data[members] = other.data
 
+    def roughly(self, tolerance: float) -> Curve:
+        return self
+
     def residuals(self, comm: Any, z: Unknowns) -> Residuals:
         ends = z.nodes[:, :-1] + self.function(z.parameters[:, :1])[:, None]
         return Residuals(z.nodes - self.data[..., None], ends - z.nodes[:, 1:])

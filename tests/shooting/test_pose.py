@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import InputError, Series
 from hpcfit.shooting.experiments import Experiment
 from hpcfit.shooting.pose import Posed, pose
@@ -190,3 +191,25 @@ def test_an_experiment_that_cannot_be_fitted_says_why(
 def test_a_name_that_the_model_does_not_have_is_refused() -> None:
     with pytest.raises(InputError, match="driven has no state or observable 'q'"):
         posed(series({"q": X}))
+
+
+def test_how_rough_a_path_may_be_follows_the_errors_of_the_data() -> None:
+    """A hundred-thousandth of the smallest error beside the largest value, 1e-8 at the most; 0 = not known."""
+    both = {"x": X, "y": X}
+    assert posed(series(both, None)).rough == 0.0
+    large = float(np.abs(X).max())
+    assert posed(series(both, 0.1 * large)).rough == 1e-8
+    assert posed(series(both, 1e-6 * large)).rough == pytest.approx(1e-11, rel=1e-12)
+    assert posed(series(both), series(both, None)).rough == 0.0
+
+
+def test_a_rough_problem_is_nearly_the_same_and_no_rougher_than_asked() -> None:
+    problem, start = (every := posed(series({"x": X, "y": X}))).problem, every.start
+    exact = problem.residuals(SERIAL, start)
+    rough = problem.roughly(1e-6).residuals(SERIAL, start)
+    scale = np.abs(exact.links).max()
+    assert 0.0 < np.abs(rough.links - exact.links).max() < 1e-5 * scale
+    np.testing.assert_array_equal(problem.roughly(0.0).residuals(SERIAL, start).links, exact.links)
+    np.testing.assert_array_equal(
+        problem.roughly(1e-6).roughly(1e-9).residuals(SERIAL, start).links, rough.links
+    )
