@@ -62,7 +62,7 @@ def main() -> None:
     tables = {
         "Ensembles, one core": rates,
         "S18 against IPOPT, in turns": [against_ipopt(2 if options.quick else ROUNDS)],
-        "S18 on ranks": [on_ranks(4_000 // part, 1 if options.quick else ROUNDS)],
+        "S18 on ranks": [on_ranks(10_000 // part, 1 if options.quick else ROUNDS)],
     }
     publish(tables, notes, options.json)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from hpcfit.studies.fit import (
 )
 
 FEWEST, MOST = 64, 512  # members side by side on one rank
-ROUND = 4096  # members of one rank between two times at which ranks put their rows together
+ROUND = 4096  # members for every rank between two times at which ranks put their rows together
 
 BY_MEMBER = (
     "members",
@@ -144,13 +145,9 @@ def ensemble_rounds(
     )
     width = side_by_side or int(np.clip(len(numbers) // (2 * comm.size), FEWEST, MOST))
     with Tickets(comm) as tickets:
-
-        def supply(count: int) -> Numbers:
-            first = tickets.take(count)
-            return np.arange(min(first, len(numbers)), min(first + count, len(numbers)))
-
+        supply = _Supply(tickets, len(numbers))
         own = _ended(noisy, supply, width, options)
-        for places, columns in _rounds(comm, own, lambda part: watch and watch(part), len(numbers)):
+        for places, columns in _rounds(comm, own, supply, watch or (lambda part: None)):
             outcomes, *rows = columns
             yield (
                 places,
@@ -163,8 +160,20 @@ def ensemble_rounds(
             )
 
 
+class _Supply:
+    """The next places of members, shared with all other ranks; `taken` is where all of them were by then."""
+
+    def __init__(self, tickets: Tickets, total: int) -> None:
+        self.tickets, self.total, self.taken = tickets, total, 0
+
+    def __call__(self, count: int) -> Numbers:
+        first = min(self.tickets.take(count), self.total)
+        self.taken = min(first + count, self.total)
+        return np.arange(first, self.taken)
+
+
 def _ended(
-    noisy: Callable[[Numbers], Posed], supply: Callable[[int], Numbers], width: int, options: Options
+    noisy: Callable[[Numbers], Posed], supply: _Supply, width: int, options: Options
 ) -> Iterator[tuple[Numbers, list[Any]]]:
     """Members of this rank as they come to their end, with their columns; others take their places."""
     places = supply(width)
@@ -202,29 +211,34 @@ def _columns(posed: Posed, course: Course, freedom: Numbers, ended: Numbers) -> 
 
 
 def _rounds(
-    comm: Any, own: Iterator[tuple[Numbers, list[Any]]], watch: Watch, total: int
+    comm: Any, own: Iterator[tuple[Numbers, list[Any]]], supply: _Supply, watch: Watch
 ) -> Iterator[tuple[Numbers, list[Any]]]:
-    """What all ranks have finished since the last round, on all of them; until nobody has anything left."""
+    """What all ranks have finished since the last round, on all of them; until nobody has anything left.
+
+    A round ends for all when so many members have been taken, whoever took them: no rank waits for another.
+    """
+
     done = 0
 
-    def collect() -> tuple[list[Any], bool]:
+    def collect(until: int) -> tuple[list[Any], bool]:
+        """Rows of this rank until so many members are taken, and whether it has come to its end."""
         nonlocal done
-        parts, count = [], 0
+        parts, ended = [], True
         for places, columns in own:
             parts.append([places, *columns])
-            count += len(places)
-            watch(min((done + count * comm.size) / total, 1.0))
-            if count >= ROUND:
+            done += len(places)
+            watch(min(done * comm.size / supply.total, 1.0))
+            if supply.taken >= until:
+                ended = False
                 break
-        done += count * comm.size
-        return [np.concatenate(column) for column in zip(*parts, strict=True)], count < ROUND
+        return [np.concatenate(column) for column in zip(*parts, strict=True)], ended
 
-    while True:
-        mine, exhausted = everywhere(comm, collect)
-        found = comm.allgather((mine, exhausted))
+    number, going = 0, True
+    while going:
+        number += 1
+        found = comm.allgather(everywhere(comm, partial(collect, number * ROUND * comm.size)))
         parts = [part for part, _ in found if part]
         if parts:
             places, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
             yield places, columns
-        if all(ended for _, ended in found):
-            return
+        going = not all(ended for _, ended in found)

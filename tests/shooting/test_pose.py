@@ -194,7 +194,7 @@ def test_a_name_that_the_model_does_not_have_is_refused() -> None:
 
 
 def test_how_rough_a_path_may_be_follows_the_errors_of_the_data() -> None:
-    """A hundred-thousandth of the smallest error beside the largest value, 1e-8 at the most; 0 = not known."""
+    """A hundred-thousandth of the smallest error beside the largest value, at most 1e-8; 0 = not known."""
     both = {"x": X, "y": X}
     assert posed(series(both, None)).rough == 0.0
     large = float(np.abs(X).max())
