@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     comm: Any = None
     try:
         if getattr(arguments, "parallel", False):
+            signal.signal(
+                signal.SIGTERM, signal.default_int_handler
+            )  # so that mpirun and SLURM can end it cleanly
             comm = world()
             return int(arguments.run(comm, arguments))
         return int(arguments.run(arguments))

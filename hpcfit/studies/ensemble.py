@@ -116,48 +116,46 @@ def ensemble_rounds(
 
     posed, options = everywhere(comm, begin)
     on_root(comm, lambda: check_start(posed))  # and compiles, for all ranks
-    numbers = np.array(members, dtype=np.int64)
     quantities = [model.quantities.index(name) for name in exact.names]
 
     def noisy(places: Numbers) -> Posed:
-        values, _ = noisy_members(
-            exact.values, exact.names, quantities, noise, seed, numbers[places].tolist()
-        )
+        own = [members[place] for place in places.tolist()]
+        values, _ = noisy_members(exact.values, exact.names, quantities, noise, seed, own)
         return posed.with_values([values])
 
+    width = side_by_side or int(np.clip(len(members) // (2 * comm.size), FEWEST, MOST))
+    with Tickets(comm) as tickets:
+        supply = _Supply(tickets, len(members))
+        own = _ended(noisy, supply, width, options)
+        for places, columns in _rounds(comm, own, supply, watch or (lambda part: None)):
+            found = np.array([members[place] for place in places.tolist()], dtype=np.int64)
+            seconds = time.perf_counter() - clock
+            yield places, _table(model, posed, found, columns, seed=seed, truth=truth or {}, seconds=seconds)
+
+
+def _table(
+    model: Model,
+    posed: Posed,
+    members: Numbers,
+    columns: Sequence[Any],
+    *,
+    seed: int,
+    truth: Mapping[str, float],
+    seconds: float,
+) -> EnsembleResult:
+    outcomes, *rows = columns
     names = unknown_names(model, posed)
-    table = EnsembleResult(
+    return EnsembleResult(
         model=model.name,
         names=names,
         parameter_names=tuple(model.parameters[k] for k in posed.problem.free),
-        members=numbers[:0],
-        outcomes=(),
-        estimates=np.zeros((0, len(names))),
-        errors=np.zeros((0, len(names))),
-        objective=np.zeros(0),
-        degrees_of_freedom=numbers[:0],
-        iterations=numbers[:0],
-        linearisations=numbers[:0],
-        truth={name: float(value) for name, value in (truth or {}).items() if name in names},
+        outcomes=tuple(outcomes),
+        **dict(zip(BY_MEMBER, (members, *rows), strict=True)),
+        truth={name: float(value) for name, value in truth.items() if name in names},
         seed=seed,
-        seconds=0.0,
+        seconds=seconds,
         units=model.units,
     )
-    width = side_by_side or int(np.clip(len(numbers) // (2 * comm.size), FEWEST, MOST))
-    with Tickets(comm) as tickets:
-        supply = _Supply(tickets, len(numbers))
-        own = _ended(noisy, supply, width, options)
-        for places, columns in _rounds(comm, own, supply, watch or (lambda part: None)):
-            outcomes, *rows = columns
-            yield (
-                places,
-                replace(
-                    table,
-                    **dict(zip(BY_MEMBER, (numbers[places], *rows), strict=True)),
-                    outcomes=tuple(outcomes),
-                    seconds=time.perf_counter() - clock,
-                ),
-            )
 
 
 class _Supply:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -59,3 +60,23 @@ def test_memory_does_not_grow_with_the_members(tmp_path: Path) -> None:
     np.testing.assert_array_equal(record.members, np.arange(1, 120_001))
     assert record.converged
     assert np.unique(record.objective).size == 120_000  # every member once
+
+
+def test_an_ended_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    """SIGTERM is what mpirun and SLURM send."""
+    (tmp_path / "decay.toml").write_text(DECAY.replace("MEMBERS", "1000000"))
+    run = subprocess.Popen(
+        [sys.executable, "-m", "hpcfit", "run", "decay.toml"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(tmp_path.glob(".decay.h5.*.part")):
+        assert run.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.5)
+    run.terminate()
+    _, said = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "interrupted; nothing was written" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["decay.toml"]
