@@ -43,6 +43,7 @@ typedef struct {
 #include "crews.h"
 #include "condensing.h"
 #include "held.h"
+#include "loose.h"
 
 /* Length of an increment in units of the scales: root mean square over the nodes, and all parameters. */
 static v length_of(const chain *c, const crew *w)
@@ -123,6 +124,38 @@ void linearise(const chain *c)
         }
     }
     free(s);
+    free_crew(w);
+}
+
+/* Scales and the increment of all members with loose continuity: looseness (members), holds (members, N). */
+void weaken(const chain *c, const double *looseness, const double *holds)
+{
+    crew *w = new_crew(c->nodes);
+    v *pivots = aligned_alloc(sizeof(v), c->nodes * n * WIDE * sizeof(v));
+    for (long first = 0; first < c->members; first += W) {
+        long slot[W], x[W], p[W];
+        v strength;
+        EACH(l) {
+            slot[l] = first + l < c->members ? first + l : -1;
+            w->member[l] = slot[l] < 0 ? first : slot[l];
+            strength[l] = 1 / looseness[w->member[l]];
+        }
+        choose_scales(c, w);
+        load_links(c, w);
+        const v condition = loosen(c, w, strength, holds, pivots), length = length_of(c, w);
+        places(slot, n, x);
+        places(slot, q, p);
+        save(c->states, x, n, w->scale);
+        save(c->parameters, p, q, w->scale + n);
+        save_increment(c, w, slot, c->step_nodes, c->step_parameters);
+        EACH(l) if (slot[l] >= 0) {
+            c->condition[slot[l]] = condition[l];
+            c->increment[slot[l]] = length[l];
+            c->objective[slot[l]] = w->objective[l];
+            c->defect[slot[l]] = w->defect[l];
+        }
+    }
+    free(pivots);
     free_crew(w);
 }
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from hpcfit.leastsq.course import Course, Flags, Numbers, Problem, linearised
 from hpcfit.linear.chain import Residuals, Scales, Unknowns, scaled_residuals
-from hpcfit.linear.scaling import natural_scales
-from hpcfit.linear.weak import weak_step
+from hpcfit.linear.weak import loose_step
 from hpcfit.records import Array
 
 LOOSEST_HIDDEN, LOOSEST_OBSERVED, TIGHTEST = 10.0, 1.0, 1e-3
@@ -46,8 +45,8 @@ class Homotopy:
         members, part, z, chain = linearised(comm, problem, course, members)
         if not len(members):
             return members
-        scales, loose = natural_scales(chain, z), self.looseness[members]
-        step = scales.unscaled(weak_step(chain.scaled(scales), loose, self.holds[members]))
+        loose = self.looseness[members]
+        scales, step = loose_step(chain, z, loose, self.holds[members])
         step = _capped(step, z, scales, self.reach[members])
         moved = z.plus(step, np.ones(len(members)))
         here = scaled_residuals(chain.residuals, scales)

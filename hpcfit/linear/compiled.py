@@ -175,6 +175,15 @@ class CompiledInverse:
         return [(at, self._doubtful[m]) for at, m in enumerate(which.tolist()) if m in self._doubtful]
 
 
+def weak_steps(chain: Chain, z: Unknowns, looseness: Array, holds: Array) -> tuple[Scales, Unknowns, Numbers]:
+    """Weak continuity: natural scales, the step, and the members whose condition is in doubt."""
+    task = _Task(chain, z)
+    task.call("weaken", np.ascontiguousarray(looseness), np.ascontiguousarray(holds))
+    arrays = task.arrays
+    step = Unknowns(arrays["step_nodes"], arrays["step_parameters"])
+    return Scales(arrays["states"], arrays["parameters"]), step, task.doubtful()
+
+
 def held_steps(chain: Chain, z: Unknowns, precision: Array) -> tuple[Array, Array, Numbers]:
     """Nodes held: the misfit (M,), dp (M, q), and the members whose condition is in doubt."""
     task = _Task(chain, z)

@@ -8,10 +8,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from hpcfit.linear.chain import Chain, Unknowns
+from hpcfit.linear.chain import Chain, Scales, Unknowns
+from hpcfit.linear.compiled import can_be_compiled, weak_steps
+from hpcfit.linear.scaling import natural_scales
 from hpcfit.records import Array
 
 SMALLEST_HOLD = 1e-8  # keeps a state that neither data nor links see where it is
+
+
+def loose_step(chain: Chain, z: Unknowns, looseness: Array, holds: Array) -> tuple[Scales, Unknowns]:
+    """Natural scales and the step with loose continuity, in the problem's own units; see `weak_step`.
+
+    Machine code where there is a compiler; a member whose condition is in doubt goes to the reference.
+    """
+    if not can_be_compiled(chain):
+        return _reference(chain, z, looseness, holds)
+    scales, step, doubtful = weak_steps(chain, z, looseness, holds)
+    for member in doubtful:
+        own = np.array([member])
+        _, alone = _reference(chain.take(own), z.take(own), looseness[own], holds[own])
+        step.nodes[own], step.parameters[own] = alone.nodes, alone.parameters
+    return scales, step
+
+
+def _reference(chain: Chain, z: Unknowns, looseness: Array, holds: Array) -> tuple[Scales, Unknowns]:
+    scales = natural_scales(chain, z)
+    return scales, scales.unscaled(weak_step(chain.scaled(scales), looseness, holds))
 
 
 def weak_step(chain: Chain, looseness: Array, holds: Array) -> Unknowns:
