@@ -15,6 +15,7 @@ from hpcfit.files.ensembles import EnsembleRows
 from hpcfit.files.results import Record, Saved, load, put_provenance, save, writing
 from hpcfit.models.catalogue import find
 from hpcfit.records import EnsembleResult, Estimates, InputError
+from hpcfit.studies.ensemble import BY_MEMBER
 from hpcfit.studies.fit import fit as fit_model
 from tests.reporting.fit_material import AWKWARD, ENSEMBLES, ensemble, fit
 
@@ -190,17 +191,8 @@ def test_rows_of_an_ensemble_may_come_in_any_order_and_number(
 
 def some_rows(whole: EnsembleResult, part: np.ndarray) -> EnsembleResult:
     """The rows of some members."""
-    arrays = (
-        "members",
-        "estimates",
-        "errors",
-        "objective",
-        "degrees_of_freedom",
-        "iterations",
-        "linearisations",
-    )
     return replace(
         whole,
-        **{name: getattr(whole, name)[part] for name in arrays},
+        **{name: getattr(whole, name)[part] for name in BY_MEMBER},
         outcomes=tuple(whole.outcomes[k] for k in part),
     )
