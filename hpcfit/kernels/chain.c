@@ -32,10 +32,9 @@ typedef struct {
     double *step_nodes, *step_parameters;                      /* dz = -J+ F (members, N, n), (members, q) */
     double *increment, *objective, *defect;                    /* (members,) length of dz, ||F1||^2, largest |F2| */
     double *inverse;                                           /* (members, f, f) of the triangle, where windows are one */
-    double *coarse;                                            /* (members, coarse_size) touched where they are several */
     int *windows;                                              /* (members,) how many */
     unsigned char *closes;                                     /* (members, N) 1 where a window ends; zero before */
-    double *condition;                                         /* (members,) an upper bound; infinite: too many windows */
+    double *condition;                                         /* (members,) an upper bound */
 } chain;
 
 #include "rotations.h"
@@ -69,7 +68,7 @@ static void save_increment(const chain *c, const crew *w, const long *slot, doub
     save(parameters, p, q, values);
 }
 
-/* What later calls need: scales, the inverse of the triangle or the factors between windows, and the condition. */
+/* What later calls need: scales, windows, the inverse of the triangle where there is one window, the condition. */
 static void keep_factors(const chain *c, const crew *w, const condensed *s, const long *slot)
 {
     long at[W], x[W], p[W];
@@ -82,17 +81,10 @@ static void keep_factors(const chain *c, const crew *w, const condensed *s, cons
     save(c->parameters, p, q, w->scale + n);
     save(c->inverse, at, f * f, inverse);
     EACH(l) if (slot[l] >= 0) {
-        const long m = slot[l];
-        const int count = s->windows[l] + 1;
-        c->windows[m] = count;
-        c->condition[m] = count == 1 ? condition[l] : INFINITY;
-        if (count == 1) continue;
-        for (long j = 0; j < c->nodes; j++) c->closes[m * c->nodes + j] = w->closes[j] >> l & 1;
-        if (count > MAX_WINDOWS) continue;
-        double *own = c->coarse + m * COARSE_SIZE;
-        for (int i = 0; i < f; i++)
-            for (int d = 0; d < f; d++) TRIANGLE(own, count - 1)[i * f + d] = s->R[i * WIDTH + d][l];
-        factor_coarse(own, count, s->joined[l], c->freedoms, &c->condition[m]);
+        const int several = s->own[l].count > 0;
+        c->windows[slot[l]] = several ? s->own[l].count : 1;
+        c->condition[slot[l]] = several ? s->condition[l] : condition[l];
+        for (long j = 0; several && j < c->nodes; j++) c->closes[slot[l] * c->nodes + j] = w->closes[j] >> l & 1;
     }
 }
 
@@ -101,7 +93,7 @@ void linearise(const chain *c)
 {
     const long N = c->nodes;
     crew *w = new_crew(N);
-    condensed *s = aligned_alloc(sizeof(v), sizeof *s);
+    condensed *s = new_condensed(N);
     for (long first = 0; first < c->members; first += W) {
         long slot[W], r[W], d[W];
         EACH(l) {
@@ -113,8 +105,8 @@ void linearise(const chain *c)
         choose_scales(c, w);
         load_links(c, w);
         condense(c, w, s, c->rows, r, c->links, d);
-        keep_factors(c, w, s, slot);
         expand(c, w, s);
+        keep_factors(c, w, s, slot);
         save_increment(c, w, slot, c->step_nodes, c->step_parameters);
         const v length = length_of(c, w);
         EACH(l) if (slot[l] >= 0) {
@@ -123,7 +115,7 @@ void linearise(const chain *c)
             c->defect[slot[l]] = w->defect[l];
         }
     }
-    free(s);
+    free_condensed(s);
     free_crew(w);
 }
 
@@ -166,7 +158,7 @@ void solve(const chain *c, long count, const long *which, const double *rows, co
 {
     const long N = c->nodes;
     crew *w = new_crew(N);
-    condensed *s = aligned_alloc(sizeof(v), sizeof *s);
+    condensed *s = new_condensed(N);
     for (long first = 0; first < count; first += W) {
         long slot[W], r[W], d[W], z[W], p[W];
         v rest = all(0), step[f];
@@ -195,8 +187,22 @@ void solve(const chain *c, long count, const long *which, const double *rows, co
         const v length = length_of(c, w);
         EACH(l) if (slot[l] >= 0) away[slot[l]] = length[l];
     }
-    free(s);
+    free_condensed(s);
     free_crew(w);
+}
+
+/* The factor of the covariance of one member's windows and parameters (windows n + q, F), in units of its scales. */
+static void factor_of(const chain *c, long m, crew *w, condensed *s, double *K)
+{
+    const long N = c->nodes;
+    if (c->windows[m] == 1) { memcpy(K, c->inverse + m * f * f, f * f * sizeof *K); return; }
+    long r[W], d[W];
+    EACH(l) { w->member[l] = m; r[l] = m * N * k; d[l] = m * (N - 1) * n; }
+    load_scales(c, w);
+    load_links(c, w);
+    condense(c, w, s, c->rows, r, c->links, d);
+    put_aside(s->own, s->R, 0, 0, 0);
+    between(s->own, c->freedoms, s->x[0], K);
 }
 
 /* The factor of the covariance, in the problem's own units, of nodes (count, wanted, n, F) and of the parameters
@@ -204,16 +210,16 @@ void solve(const chain *c, long count, const long *which, const double *rows, co
 void covariance_factor(const chain *c, long count, const long *which, int all_nodes, double *nodes, double *parameters)
 {
     const long N = c->nodes, F = c->freedoms;
-    double *here = malloc(2 * n * F * sizeof *here), *next = here + n * F;
+    crew *w = new_crew(N);
+    condensed *s = new_condensed(N);
+    double *here = malloc(2 * n * F * sizeof *here), *next = here + n * F, *K = malloc((N * n + q) * F * sizeof *K);
     long wanted = N;
     if (!all_nodes) for (long j = wanted = 1; j < N; j++) wanted += !c->linked[j - 1];
     for (long at = 0; at < count; at++) {
         const long m = which[at];
-        if (c->windows[m] > MAX_WINDOWS) continue;      /* the reference does it */
-        const double *scale = c->states + m * n, *own = c->parameters + m * q;
-        const double *K = c->windows[m] > 1 ? c->coarse + m * COARSE_SIZE + AT_K : c->inverse + m * f * f;
-        const double *border = K + c->windows[m] * n * F;
+        const double *scale = c->states + m * n, *own = c->parameters + m * q, *border = K + c->windows[m] * n * F;
         double *to = nodes + at * wanted * n * F;
+        factor_of(c, m, w, s, K);
         memcpy(here, K, n * F * sizeof *here);
         for (long j = 0, window = 0; j < N; j++) {
             if (all_nodes || j == 0 || !c->linked[j - 1])
@@ -225,8 +231,8 @@ void covariance_factor(const chain *c, long count, const long *which, int all_no
                 for (int i = 0; i < n; i++)
                     for (long d = 0; d < F; d++) {
                         double sum = 0;
-                        for (int s = 0; s < n; s++) sum += G[i * n + s] * scale[s] * here[s * F + d];
-                        for (int s = 0; s < q; s++) sum += H[i * q + s] * own[s] * border[s * F + d];
+                        for (int e = 0; e < n; e++) sum += G[i * n + e] * scale[e] * here[e * F + d];
+                        for (int e = 0; e < q; e++) sum += H[i * q + e] * own[e] * border[e * F + d];
                         next[i * F + d] = sum / scale[i];
                     }
                 memcpy(here, next, n * F * sizeof *here);
@@ -236,4 +242,7 @@ void covariance_factor(const chain *c, long count, const long *which, int all_no
             for (long d = 0; d < F; d++) parameters[(at * q + i) * F + d] = border[i * F + d] * own[i];
     }
     free(here);
+    free(K);
+    free_condensed(s);
+    free_crew(w);
 }

@@ -9,7 +9,6 @@ from hpcfit.kernels.build import Kernel, built
 from hpcfit.kernels.compiler import needed_compiler
 
 SOURCE = Path(__file__).parent / "chain.c"
-MAX_WINDOWS = 16  # of one member; one with more is solved by the reference
 
 
 @lru_cache(maxsize=64)
@@ -19,7 +18,6 @@ def chain_kernel(states: int, parameters: int, rows: int) -> Kernel:
         "N_STATES": states,
         "N_PARAMETERS": parameters,
         "N_ROWS": rows,
-        "MAX_WINDOWS": MAX_WINDOWS,
     }
     head = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
     return built(needed_compiler(), "chain", head + SOURCE.read_text(), quad=False)

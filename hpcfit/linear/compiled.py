@@ -1,7 +1,7 @@
 """The generalised inverse of many members at once, in machine code; `inverse.AnyInverse` is the reference.
 
-Members whose condition is in doubt, or that need more windows than machine code keeps, go to the reference,
-one by one: a member's numbers do not depend on its company.
+Members whose condition is in doubt go to the reference, one by one: a member's numbers do not depend on its
+company.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Chain(ctypes.Structure):
         ("growth", ctypes.c_double),
         *[(name, ctypes.c_void_p) for name in ("states", "parameters", "step_nodes", "step_parameters")],
         *[(name, ctypes.c_void_p) for name in ("increment", "objective", "defect")],
-        *[(name, ctypes.c_void_p) for name in ("inverse", "coarse", "windows", "closes", "condition")],
+        *[(name, ctypes.c_void_p) for name in ("inverse", "windows", "closes", "condition")],
     ]
 
 
@@ -78,7 +78,6 @@ class _Task:
             "objective": np.empty(members),
             "defect": np.empty(members),
             "inverse": room(members, n + q, n + q),
-            "coarse": room(members, _size(self.library.coarse_size)),  # unused pages cost nothing
             "windows": np.zeros(members, dtype=np.int32),
             "closes": np.zeros((members, nodes), dtype=np.uint8),
             "condition": np.empty(members),
@@ -207,8 +206,3 @@ def _packed(rows: Array) -> Array:
 def _is_zero(rows: Array) -> bool:
     """Whether rows are known to be zero; those that differ between members are not looked at."""
     return not rows.size or (rows.strides[0] == 0 and not rows[0].any())
-
-
-def _size(function: Any, *arguments: int) -> int:
-    function.restype = ctypes.c_long
-    return int(function(*(ctypes.c_long(each) for each in arguments)))

@@ -1,144 +1,209 @@
-/* Several windows: the dense problem between them, one member at a time. */
+/* Several windows: what is left of them is a short chain, solved one member at a time.
 
-/* Householder QR of a (rows, cols) in place; a vector begins with 1 on the diagonal, which is not kept. */
-static void triangulate(double *a, long rows, long cols, double *tau)
+   All window states and the parameters are s_w = S u + sigma and p = P u + pi with free numbers u, n for each
+   experiment and q. A link s_w+1 = E (s_w, p) + gap ties u and s_w+1: with ((E_s S + E_p P)^t; -I) = Q (R; 0),
+   (u, s_w+1) = Q2 u' - Q1 R^-t m for every u'. So u is replaced by u', window after window; rows follow, and stay a
+   triangle. Nothing is squared or inverted on the way, and the work is linear in the number of windows. */
+
+/* What a lane puts aside of its windows. */
+typedef struct {
+    int count;
+    double *rows;              /* (windows, f, WIDTH) triangle and right-hand side, on (s_w, p, 1) */
+    double *ends;              /* (windows, n, WIDTH) the next window's state by (s_w, p, 1) */
+    unsigned char *joined;     /* (windows) 0: the next window begins another experiment */
+} aside;
+
+/* Householder reflections of a (rows, pivots of stride columns) in place; further columns up to `columns` follow.
+   A vector begins with 1 on the diagonal, which is not kept. */
+static void triangulate(double *a, long rows, long pivots, long columns, long stride, double *tau)
 {
-    for (long c = 0; c < cols; c++) {
+    for (long c = 0; c < pivots && c < rows; c++) {
         double below = 0;
-        for (long i = c + 1; i < rows; i++) below += a[i * cols + c] * a[i * cols + c];
-        const double x = a[c * cols + c], length = sqrt(x * x + below), beta = x > 0 ? -length : length;
+        for (long i = c + 1; i < rows; i++) below += a[i * stride + c] * a[i * stride + c];
+        const double x = a[c * stride + c], length = sqrt(x * x + below), beta = x > 0 ? -length : length;
         tau[c] = below == 0 ? 0 : (beta - x) / beta;
         if (below == 0) continue;
-        for (long i = c + 1; i < rows; i++) a[i * cols + c] /= x - beta;
-        a[c * cols + c] = beta;
-        for (long d = c + 1; d < cols; d++) {
-            double s = a[c * cols + d];
-            for (long i = c + 1; i < rows; i++) s += a[i * cols + c] * a[i * cols + d];
+        for (long i = c + 1; i < rows; i++) a[i * stride + c] /= x - beta;
+        a[c * stride + c] = beta;
+        for (long d = c + 1; d < columns; d++) {
+            double s = a[c * stride + d];
+            for (long i = c + 1; i < rows; i++) s += a[i * stride + c] * a[i * stride + d];
             s *= tau[c];
-            a[c * cols + d] -= s;
-            for (long i = c + 1; i < rows; i++) a[i * cols + d] -= s * a[i * cols + c];
+            a[c * stride + d] -= s;
+            for (long i = c + 1; i < rows; i++) a[i * stride + d] -= s * a[i * stride + c];
         }
     }
 }
 
-/* The orthogonal matrix of `triangulate` (rows, width), its first columns. */
-static void orthogonal(const double *a, long rows, long cols, const double *tau, double *Q, long width)
+/* b (rows) becomes Q b, with the reflections of `triangulate` in a (rows, n). */
+static void reflected(const double *a, long rows, const double *tau, double *b)
 {
-    for (long i = 0; i < rows * width; i++) Q[i] = i / width == i % width;
-    for (long c = cols - 1; c >= 0; c--)
-        for (long d = 0; d < width; d++) {
-            double s = Q[c * width + d];
-            for (long i = c + 1; i < rows; i++) s += a[i * cols + c] * Q[i * width + d];
-            s *= tau[c];
-            Q[c * width + d] -= s;
-            for (long i = c + 1; i < rows; i++) Q[i * width + d] -= s * a[i * cols + c];
+    for (long c = n - 1; c >= 0; c--) {
+        double s = b[c];
+        for (long i = c + 1; i < rows; i++) s += a[i * n + c] * b[i];
+        s *= tau[c];
+        b[c] -= s;
+        for (long i = c + 1; i < rows; i++) b[i] -= s * a[i * n + c];
+    }
+}
+
+/* One window on the way: u (D) by the next u' (F), and its state by u. */
+typedef struct { long D; double *U, *u0, *S, *sigma; } station;
+
+/* to (rows, columns) = a (rows, inner) b (inner, columns); strides are F. */
+static void product(const double *a, const double *b, double *to, long rows, long inner, long columns, long F)
+{
+    for (long i = 0; i < rows; i++)
+        for (long d = 0; d < columns; d++) {
+            double sum = 0;
+            for (long s = 0; s < inner; s++) sum += a[i * F + s] * b[s * F + d];
+            to[i * F + d] = sum;
         }
 }
 
-/* Inverse of the upper triangle of a (cols, cols leading) into r (cols, cols). */
-static void invert(const double *a, long cols, double *r)
+/* u by u' and the next state by u', where window w is linked to the next. */
+static void tie(const double *end, const double *P, const double *pi, const station *at, station *next, long F, double *work)
 {
-    memset(r, 0, cols * cols * sizeof *r);
-    for (long d = 0; d < cols; d++)
+    const long D = at->D, rows = D + n;
+    double *B = work, *tau = B + rows * n, *m = tau + n, *b = m + n;
+    for (int i = 0; i < n; i++) {
+        m[i] = end[i * WIDTH + f];
+        for (int s = 0; s < n; s++) m[i] += end[i * WIDTH + s] * at->sigma[s];
+        for (int s = 0; s < q; s++) m[i] += end[i * WIDTH + n + s] * pi[s];
+        for (long d = 0; d < D; d++) {
+            double sum = 0;
+            for (int s = 0; s < n; s++) sum += end[i * WIDTH + s] * at->S[s * F + d];
+            for (int s = 0; s < q; s++) sum += end[i * WIDTH + n + s] * P[s * F + d];
+            B[d * n + i] = sum;
+        }
+        for (int s = 0; s < n; s++) B[(D + s) * n + i] = i == s ? -1 : 0;
+    }
+    triangulate(B, rows, n, n, n, tau);
+    memset(b, 0, rows * sizeof *b);
+    for (int i = 0; i < n; i++) {      /* R^t g = -m */
+        b[i] = -m[i];
+        for (int s = 0; s < i; s++) b[i] -= B[s * n + i] * b[s];
+        b[i] /= B[i * n + i];
+    }
+    reflected(B, rows, tau, b);
+    memcpy(at->u0, b, D * sizeof *b);
+    memcpy(next->sigma, b + D, n * sizeof *b);
+    for (long c = 0; c < D; c++) {     /* Q2 */
+        memset(b, 0, rows * sizeof *b);
+        b[n + c] = 1;
+        reflected(B, rows, tau, b);
+        for (long i = 0; i < D; i++) at->U[i * F + c] = b[i];
+        for (int i = 0; i < n; i++) next->S[i * F + c] = b[D + i];
+    }
+    next->D = D;
+}
+
+/* The next window begins another experiment: its state is n more free numbers. */
+static void part(const station *at, station *next, long F)
+{
+    const long D = at->D;
+    for (long i = 0; i < D; i++) for (long d = 0; d < D + n; d++) at->U[i * F + d] = i == d;
+    memset(at->u0, 0, D * sizeof *at->u0);
+    for (int i = 0; i < n; i++) for (long d = 0; d < D + n; d++) next->S[i * F + d] = d == D + i;
+    memset(next->sigma, 0, n * sizeof *next->sigma);
+    next->D = D + n;
+}
+
+/* Inverse of the upper triangle of a (size, stride) into r (size, size); returns an upper bound of the condition. */
+static double invert(const double *a, long size, long stride, double *r)
+{
+    double norm = 0, inverse_norm = 0;
+    memset(r, 0, size * size * sizeof *r);
+    for (long d = 0; d < size; d++)
         for (long i = d; i >= 0; i--) {
             double sum = i == d;
-            for (long s = i + 1; s <= d; s++) sum -= a[i * cols + s] * r[s * cols + d];
-            r[i * cols + d] = sum / a[i * cols + i];
+            for (long s = i + 1; s <= d; s++) sum -= a[i * stride + s] * r[s * size + d];
+            r[i * size + d] = sum / a[i * stride + i];
+            norm += a[i * stride + d] * a[i * stride + d];
+            inverse_norm += r[i * size + d] * r[i * size + d];
         }
+    return sqrt(norm * inverse_norm);
 }
 
-/* What a member with several windows keeps: triangles and ends of its windows; P and S of
-   x = x0 - S (c + R x0), x0 = -P e: window states and parameters x by right-hand sides c and gaps e; and K, the
-   factor of the covariance of x. */
-#define TRIANGLE(m, w) ((m) + (w) * f * f)
-#define END(m, w) ((m) + MAX_WINDOWS * f * f + (w) * n * f)
-#define AT_P (MAX_WINDOWS * (f * f + n * f))
-#define WIDEST (MAX_WINDOWS * n + q)
-#define AT_S (AT_P + WIDEST * MAX_WINDOWS * n)
-#define AT_K (AT_S + WIDEST * MAX_WINDOWS * f)
-#define COARSE_SIZE (AT_K + WIDEST * WIDEST)
-
-long coarse_size(void) { return COARSE_SIZE; }
-
-/* The links between windows satisfied by Q1, R; the rest a least squares problem in the columns of Q2. */
-static void factor_coarse(double *own, int count, const unsigned char *joined, int freedoms, double *condition)
+/* States of all windows and parameters: x (count n + q), and with K the factor of their covariance (count n + q, F)
+   for F free numbers; returns the condition. */
+static double between(const aside *a, long F, double *x, double *K)
 {
-    int joints = 0;
-    for (int w = 0; w < count - 1; w++) joints += joined[w];
-    const long X = count * n + q, C = joints * n, F = X - C, rows = count * f;
-    if (F != freedoms) { *condition = INFINITY; return; }
-    double *room = calloc(X * C + X * X + rows * F + F * F + rows * F + 2 * C * C + C + F, sizeof *room);
-    double *Ct = room, *Q = Ct + X * C, *J = Q + X * X, *inverse = J + rows * F, *thin = inverse + F * F;
-    double *Rinv = thin + rows * F, *triangle = Rinv + C * C, *tau = triangle + C * C, *K = own + AT_K;
-    for (int w = 0, at = 0; w < count - 1; w++) {
-        if (!joined[w]) continue;
-        for (int i = 0; i < n; i++, at++) {
-            for (int d = 0; d < n; d++) Ct[(w * n + d) * C + at] = END(own, w)[i * f + d];
-            for (int d = 0; d < q; d++) Ct[(count * n + d) * C + at] = END(own, w)[i * f + n + d];
-            Ct[((w + 1) * n + i) * C + at] = -1;
-        }
+    const long count = a->count, per = F * F + F + n * F + n, most = F + f;
+    station *way = malloc((count + 1) * sizeof *way);
+    double *room = calloc((count + 1) * per + most * (F + 1) + 2 * q * F + q + F + (F + n) * n + 2 * n + F + n + 2 * F * F, sizeof *room);
+    double *T = room + (count + 1) * per, *P = T + most * (F + 1), *moved = P + q * F, *pi = moved + q * F, *tau = pi + q;
+    double *work = tau + F, *spare = work + (F + n) * n + 2 * n + F + n, *inverse = spare + F * F;
+    for (long w = 0; w <= count; w++) {
+        double *own = room + w * per;
+        way[w] = (station){f, own, own + F * F, own + F * F + F, own + F * F + F + n * F};
     }
-    triangulate(Ct, X, C, tau);
-    orthogonal(Ct, X, C, tau, Q, X);
-    for (long i = 0; i < C; i++) for (long d = i; d < C; d++) triangle[i * C + d] = Ct[i * C + d];
-    invert(triangle, C, Rinv);
-    double *P = own + AT_P;
-    for (long i = 0; i < X; i++)      /* P = Q1 R^-t */
-        for (long d = 0; d < C; d++) {
-            double sum = 0;
-            for (long s = d; s < C; s++) sum += Q[i * X + s] * Rinv[d * C + s];
-            P[i * C + d] = sum;
-        }
-    for (int w = 0; w < count; w++)   /* rows of window w by the columns of Q2 */
-        for (int i = 0; i < f; i++)
-            for (long d = 0; d < F; d++) {
-                double sum = 0;
-                for (int s = i; s < f; s++)
-                    sum += TRIANGLE(own, w)[i * f + s] * Q[(s < n ? w * n + s : count * n + s - n) * X + C + d];
-                J[(w * f + i) * F + d] = sum;
-            }
-    triangulate(J, rows, F, tau);
-    orthogonal(J, rows, F, tau, thin, F);
-    invert(J, F, inverse);
-    double norm = 0, inverse_norm = 0;
-    for (long i = 0; i < F; i++)
-        for (long d = i; d < F; d++) {
-            norm += J[i * F + d] * J[i * F + d];
-            inverse_norm += inverse[i * F + d] * inverse[i * F + d];
-        }
-    *condition = sqrt(norm * inverse_norm);
-    for (long i = 0; i < X; i++)      /* K = Q2 R2^-1 */
-        for (long d = 0; d < F; d++) {
-            double sum = 0;
-            for (long s = 0; s <= d; s++) sum += Q[i * X + C + s] * inverse[s * F + d];
-            K[i * F + d] = sum;
-        }
-    double *S = own + AT_S;
-    for (long i = 0; i < X; i++)
-        for (long d = 0; d < rows; d++) {
-            double sum = 0;
-            for (long s = 0; s < F; s++) sum += K[i * F + s] * thin[d * F + s];
-            S[i * rows + d] = sum;
-        }
-    free(room);
-}
-
-/* x (count n + q) from right-hand sides (count, f) and gaps (joints, n). */
-static void solve_coarse(const double *own, int count, int joints, const double *right, const double *gaps, double *x)
-{
-    const long X = count * n + q, C = joints * n, rows = count * f;
-    double shifted[MAX_WINDOWS * f];
-    for (long i = 0; i < X; i++) {
-        double sum = 0;
-        for (long d = 0; d < C; d++) sum -= own[AT_P + i * C + d] * gaps[d];
-        x[i] = sum;
-    }
-    for (int w = 0; w < count; w++)
+    for (int i = 0; i < n; i++) way[0].S[i * F + i] = 1;
+    for (int i = 0; i < q; i++) P[i * F + n + i] = 1;
+    long filled = 0;
+    for (long w = 0; w < count; w++) {
+        const station *at = way + w;
+        const double *rows = a->rows + w * f * WIDTH;
         for (int i = 0; i < f; i++) {
-            double sum = right[w * f + i];
-            for (int s = i; s < f; s++) sum += TRIANGLE(own, w)[i * f + s] * x[s < n ? w * n + s : count * n + s - n];
-            shifted[w * f + i] = sum;
+            double *to = T + (filled + i) * (F + 1);
+            for (long d = 0; d <= F; d++) {
+                if (d >= at->D && d < F) { to[d] = 0; continue; }
+                double sum = d == F ? rows[i * WIDTH + f] : 0;
+                for (int s = 0; s < n; s++) sum += rows[i * WIDTH + s] * (d == F ? at->sigma[s] : at->S[s * F + d]);
+                for (int s = 0; s < q; s++) sum += rows[i * WIDTH + n + s] * (d == F ? pi[s] : P[s * F + d]);
+                to[d] = sum;
+            }
         }
-    for (long i = 0; i < X; i++)
-        for (long d = 0; d < rows; d++) x[i] -= own[AT_S + i * rows + d] * shifted[d];
+        triangulate(T, filled + f, at->D, F + 1, F + 1, tau);
+        filled = filled + f < at->D ? filled + f : at->D;
+        for (long i = 0; i < filled; i++) for (long d = 0; d < i; d++) T[i * (F + 1) + d] = 0;
+        if (w == count - 1) break;
+        if (a->joined[w]) tie(a->ends + w * n * WIDTH, P, pi, at, way + w + 1, F, work);
+        else part(at, way + w + 1, F);
+        for (long i = 0; i < filled; i++) {    /* rows and parameters by the next u */
+            double *row = T + i * (F + 1);
+            memcpy(spare, row, at->D * sizeof *row);
+            for (long s = 0; s < at->D; s++) row[F] += spare[s] * at->u0[s];
+            for (long d = 0; d < way[w + 1].D; d++) {
+                row[d] = 0;
+                for (long s = 0; s < at->D; s++) row[d] += spare[s] * at->U[s * F + d];
+            }
+        }
+        for (int i = 0; i < q; i++) for (long s = 0; s < at->D; s++) pi[i] += P[i * F + s] * at->u0[s];
+        product(P, at->U, moved, q, at->D, way[w + 1].D, F);
+        memcpy(P, moved, q * F * sizeof *P);
+    }
+    const double condition = filled < F ? INFINITY : invert(T, F, F + 1, inverse);
+    double *u = work;
+    for (long i = 0; i < F; i++) {
+        u[i] = 0;
+        for (long s = i; s < F; s++) u[i] -= inverse[i * F + s] * T[s * (F + 1) + F];
+    }
+    for (int i = 0; i < q; i++) {
+        x[count * n + i] = pi[i];
+        for (long s = 0; s < F; s++) x[count * n + i] += P[i * F + s] * u[s];
+    }
+    if (K) product(P, inverse, K + count * n * F, q, F, F, F);
+    for (long w = count - 1; w >= 0; w--) {
+        const station *at = way + w;
+        for (int i = 0; i < n; i++) {
+            x[w * n + i] = at->sigma[i];
+            for (long s = 0; s < at->D; s++) x[w * n + i] += at->S[i * F + s] * u[s];
+        }
+        if (K) product(at->S, inverse, K + w * n * F, n, at->D, F, F);
+        if (w == 0) break;
+        const station *before = way + w - 1;
+        for (long i = 0; i < before->D; i++) {
+            tau[i] = before->u0[i];
+            for (long s = 0; s < at->D; s++) tau[i] += before->U[i * F + s] * u[s];
+        }
+        memcpy(u, tau, before->D * sizeof *u);
+        if (K) {
+            product(before->U, inverse, spare, before->D, at->D, F, F);
+            memcpy(inverse, spare, before->D * F * sizeof *inverse);
+        }
+    }
+    free(room);
+    free(way);
+    return condition;
 }

@@ -4,10 +4,27 @@
 typedef struct {
     v R[f * WIDTH], T[n * WIDTH], rows[TOGETHER * k * WIDTH];
     int waiting;                               /* rows that have not been rotated yet */
-    int windows[W], joints[W];
-    unsigned char joined[W][MAX_WINDOWS];
-    double right[W][MAX_WINDOWS * f], gaps[W][MAX_WINDOWS * n];
+    aside own[W];                              /* windows that have ended */
+    double *x[W], condition[W];                /* their states, the parameters, and the condition */
 } condensed;
+
+static condensed *new_condensed(long N)
+{
+    condensed *s = aligned_alloc(sizeof(v), sizeof *s);
+    EACH(l) {
+        s->own[l].rows = malloc(N * (f + n) * WIDTH * sizeof(double));
+        s->own[l].ends = s->own[l].rows + N * f * WIDTH;
+        s->own[l].joined = malloc(N);
+        s->x[l] = malloc((N * n + q) * sizeof(double));
+    }
+    return s;
+}
+
+static void free_condensed(condensed *s)
+{
+    EACH(l) { free(s->own[l].rows); free(s->own[l].joined); free(s->x[l]); }
+    free(s);
+}
 
 INLINE void begin_window(condensed *s, int l)
 {
@@ -17,21 +34,12 @@ INLINE void begin_window(condensed *s, int l)
 }
 
 /* What a lane keeps of a window that ends here: its triangle and right-hand side, and how it meets the next. */
-INLINE void put_aside(condensed *s, const v *R, const v *next, int l, int linked, double *own)
+INLINE void put_aside(aside *own, const v *R, const v *next, int l, int linked)
 {
-    const int number = s->windows[l]++;
-    if (number >= MAX_WINDOWS) return;
-    for (int i = 0; i < f; i++) {
-        for (int d = 0; d < f; d++) TRIANGLE(own, number)[i * f + d] = R[i * WIDTH + d][l];
-        s->right[l][number * f + i] = R[i * WIDTH + f][l];
-    }
-    if (!next) return;
-    s->joined[l][number] = linked;
-    for (int i = 0; i < n; i++) {
-        for (int d = 0; d < f; d++) END(own, number)[i * f + d] = next[i * WIDTH + d][l];
-        if (linked) s->gaps[l][s->joints[l] * n + i] = next[i * WIDTH + f][l];
-    }
-    s->joints[l] += linked;
+    double *rows = own->rows + own->count * f * WIDTH, *end = own->ends + own->count * n * WIDTH;
+    for (int i = 0; i < f * WIDTH; i++) rows[i] = R[i][l];
+    if (next) for (int i = 0; i < n * WIDTH; i++) end[i] = next[i][l];
+    own->joined[own->count++] = linked;
 }
 
 /* Some lanes close their windows behind node j; the rotations of the others are not brought forward by that. */
@@ -43,7 +51,7 @@ static void close_windows(const chain *c, const crew *w, condensed *s, const v *
     rotate(R, rows, f, WIDTH, s->waiting);
     EACH(l) if (!c->linked[j] || !(largest[l] <= c->growth)) {
         w->closes[j] |= 1u << l;
-        put_aside(s, R, next, l, c->linked[j], c->coarse + w->member[l] * COARSE_SIZE);
+        put_aside(s->own + l, R, next, l, c->linked[j]);
     }
 }
 
@@ -54,7 +62,7 @@ static void condense(const chain *c, crew *w, condensed *s, const double *rows, 
     memset(w->closes, 0, N);
     w->objective = w->defect = all(0);
     s->waiting = 0;
-    EACH(l) { s->windows[l] = s->joints[l] = 0; begin_window(s, l); }
+    EACH(l) { s->own[l].count = 0; begin_window(s, l); }
     for (long j = 0; j < N; j++) {
         v A[k * n], B[k * q + 1], rest[k], *to = s->rows + s->waiting * WIDTH;
         load_shared(c->rows_by_node + j * c->row_strides[1], w->member, c->row_strides[0], k * n, A);
@@ -101,16 +109,13 @@ static void condense(const chain *c, crew *w, condensed *s, const double *rows, 
 static void expand(const chain *c, crew *w, condensed *s)
 {
     const long N = c->nodes;
-    double coarse[W][WIDEST];
     v x[f];
     substituted(s->R, f, WIDTH, x);
-    EACH(l) if (s->windows[l] > 0) {
-        const int count = s->windows[l] + 1;
-        put_aside(s, s->R, 0, l, 0, c->coarse + w->member[l] * COARSE_SIZE);
-        if (count <= MAX_WINDOWS)
-            solve_coarse(c->coarse + w->member[l] * COARSE_SIZE, count, s->joints[l], s->right[l], s->gaps[l], coarse[l]);
-        for (int i = 0; i < n; i++) x[i][l] = count <= MAX_WINDOWS ? coarse[l][i] : NAN;
-        for (int i = 0; i < q; i++) x[n + i][l] = count <= MAX_WINDOWS ? coarse[l][count * n + i] : NAN;
+    EACH(l) if (s->own[l].count) {
+        put_aside(s->own + l, s->R, 0, l, 0);
+        s->condition[l] = between(s->own + l, c->freedoms, s->x[l], 0);
+        for (int i = 0; i < n; i++) x[i][l] = s->x[l][i];
+        for (int i = 0; i < q; i++) x[n + i][l] = s->x[l][s->own[l].count * n + i];
     }
     for (int i = 0; i < q; i++) w->dp[i] = x[n + i];
     for (int i = 0; i < n; i++) w->ds[i] = x[i];
@@ -124,7 +129,7 @@ static void expand(const chain *c, crew *w, condensed *s)
             for (int m = 0; m < n; m++) next[i] = FMA(link[i * f + m], here[m], next[i]);
             for (int m = 0; m < q; m++) next[i] = FMA(link[i * f + n + m], w->dp[m], next[i]);
         }
-        if (w->closes[j]) EACH(l) if (w->closes[j] >> l & 1 && ++window[l] < MAX_WINDOWS)
-            for (int i = 0; i < n; i++) next[i][l] = coarse[l][window[l] * n + i];
+        if (w->closes[j]) EACH(l) if (w->closes[j] >> l & 1 && ++window[l])
+            for (int i = 0; i < n; i++) next[i][l] = s->x[l][window[l] * n + i];
     }
 }
