@@ -69,6 +69,12 @@ class Grid:
         return tuple(bool(same) for same in self.experiment[1:] == self.experiment[:-1])
 
     @cached_property
+    def data_times(self) -> Array:
+        """Times at which there may be data (N, n_outputs - 1): of each node, then inside its interval."""
+        inner = np.concatenate([self.outputs[:, 1:-1], np.zeros((1, self.outputs.shape[1] - 2))])
+        return np.concatenate([self.times[:, None], inner], axis=1)
+
+    @cached_property
     def pieces(self) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]:
         """Intervals that have the same number of outputs, and which outputs these are."""
         there = np.isfinite(self.outputs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +16,9 @@ from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import everywhere, gathered, share
 from hpcfit.records import Array, Lanes
+from hpcfit.shooting.compiled import measured
 from hpcfit.shooting.grid import Grid
+from hpcfit.shooting.measurements import Intervals, Measurements
 from hpcfit.shooting.readings import Readings
 
 Arrived = NDArray[np.bool_] | None
@@ -66,38 +67,42 @@ class Problem:
     def residuals(self, comm: Any, z: Unknowns) -> Residuals:
         """F(z) (4.6)."""
         parameters = self._all_parameters(z.parameters)
-        (ends,), _ = self._integrate(comm, z, parameters, sensitivities=False)
-        rows = self._rows(self._at_outputs(z, ends), parameters)
-        return Residuals(rows, self._defects(z, ends))
+        flown, _ = self._integrate(comm, z, parameters, sensitivities=False)
+        if can_shoot(self.model, self.method):
+            return measured(self.model, self.measurements, z, parameters, flown, slopes=False).residuals
+        return self.measurements.residuals(z, parameters, flown)
 
     def linearise(self, comm: Any, z: Unknowns) -> Chain:
         """F(z) and J(z) (4.8), with G and H of (4.11)."""
-        members, nodes, n = z.nodes.shape
-        parameters, q = self._all_parameters(z.parameters), len(self.free)
-        (ends, by_start, by_parameters), arrived = self._integrate(comm, z, parameters, sensitivities=True)
-        outputs = self._at_outputs(z, ends)
-        by_state, by_own = self.readings.slopes(self._times(), outputs, parameters[:, None, None])
-        weights = self._weights()[..., None]
-        by_state, by_own = _weighted(weights, by_state), _weighted(weights, by_own[..., self.free])
-        if outputs.shape[2] > 1:
-            by_state, by_own = _from_nodes(by_state, by_own, by_start, by_parameters)
-        rows = self._rows(outputs, parameters)
+        parameters, what = self._all_parameters(z.parameters), self.measurements
+        flown, arrived = self._integrate(comm, z, parameters, sensitivities=True)
+        assert flown.by_start is not None
+        assert flown.by_parameters is not None
+        alive: Arrived = None
+        if arrived is None:
+            residuals = what.residuals(z, parameters, flown)
+            by_node, by_parameters = what.slopes(z, parameters, flown)
+        else:
+            shared = what.have_shared_slopes
+            found = measured(self.model, what, z, parameters, flown, slopes=not shared)
+            residuals, alive = found.residuals, arrived & found.finite
+            if found.rows_by_node is None or found.rows_by_parameters is None:
+                by_node, by_parameters = what.slopes(z, parameters, flown)
+            else:
+                by_node, by_parameters = found.rows_by_node, found.rows_by_parameters
         return Chain(
-            rows_by_node=_rows_of_all(by_state, members, nodes, n),
-            rows_by_parameters=_rows_of_all(by_own, members, nodes, q),
-            links_by_node=by_start[:, :, -1],
-            links_by_parameters=by_parameters[:, :, -1],
-            residuals=Residuals(rows, self._defects(z, ends)),
+            rows_by_node=by_node,
+            rows_by_parameters=by_parameters,
+            links_by_node=flown.by_start[:, :, -1],
+            links_by_parameters=flown.by_parameters[:, :, -1],
+            residuals=residuals,
             linked=self.grid.linked,
-            alive=self._alive(z, rows, arrived),
+            alive=alive,
         )
 
-    def _alive(self, z: Unknowns, rows: Array, arrived: Arrived) -> Arrived:
-        """Which members could be linearised (M,), where that can be said without looking at all slopes."""
-        if arrived is None or not self.readings.only_states:
-            return None
-        finite: NDArray[np.bool_] = np.isfinite(z.nodes.sum(axis=(1, 2)) + rows.sum(axis=(1, 2)))
-        return arrived & finite
+    @property
+    def measurements(self) -> Measurements:
+        return Measurements(self.grid, self.readings, self.data, self.weights, self.free)
 
     def failures(self, z: Unknowns) -> str:
         """Where member 0 cannot be integrated, for a person; '' if it can."""
@@ -119,7 +124,7 @@ class Problem:
         if np.isfinite(rows).all():
             return ""
         node, output, column = np.argwhere(~np.isfinite(rows))[0]
-        return f"at t = {self._times()[node, output]:g}: {self.readings.names[column]} is not finite"
+        return f"at t = {self.grid.data_times[node, output]:g}: {self.readings.names[column]} is not finite"
 
     def _all_parameters(self, free: Array) -> Array:
         whole = np.repeat(self.fixed[None], len(free), axis=0)
@@ -128,10 +133,10 @@ class Problem:
 
     def _integrate(
         self, comm: Any, z: Unknowns, parameters: Array, *, sensitivities: bool
-    ) -> tuple[Sequence[Array], Arrived]:
-        """States at the outputs of all intervals but their begin (M, N - 1, outputs, n), and G, H there.
+    ) -> tuple[Intervals, Arrived]:
+        """All intervals but their begin, and which members arrived everywhere, if that is known.
 
-        Zero where an interval has no such output. Also which members arrived everywhere, if that is known.
+        Zero where an interval has no such output.
         """
         members, links = len(z.nodes), len(self.grid.outputs)
         shooting = can_shoot(self.model, self.method)
@@ -145,12 +150,12 @@ class Problem:
                 work = partial(self._propagate, z, parameters, sensitivities, intervals, columns, comm)
                 parts = self._gathered(comm, everywhere(comm, work), members, len(intervals))
             if len(intervals) == links:
-                return parts, arrived if shooting else None
+                return Intervals(*parts), arrived if shooting else None
             outputs = (members, links, self.grid.outputs.shape[1] - 1)
             whole = whole or [np.zeros((*outputs, *part.shape[3:])) for part in parts]
             for table, part in zip(whole, parts, strict=True):
                 table[:, intervals[:, None], columns[1:] - 1] = part
-        return whole, arrived if shooting else None
+        return Intervals(*whole), arrived if shooting else None
 
     def _shot(
         self,
@@ -233,65 +238,3 @@ class Problem:
             method=self.method,
             max_steps=self._max_steps,
         )
-
-    def _at_outputs(self, z: Unknowns, ends: Array) -> Array:
-        """States where data may be (M, N, outputs, n): at the node, and inside the interval."""
-        if ends.shape[2] == 1:
-            return z.nodes[:, :, None]
-        members, nodes, n = z.nodes.shape
-        outputs = np.zeros((members, nodes, ends.shape[2], n))
-        outputs[:, :, 0] = z.nodes
-        outputs[:, :-1, 1:] = ends[:, :, :-1]
-        return outputs
-
-    def _times(self) -> Array:
-        inner = np.concatenate([self.grid.outputs[:, 1:-1], np.zeros((1, self.grid.outputs.shape[1] - 2))])
-        return np.concatenate([self.grid.times[:, None], inner], axis=1)
-
-    def _rows(self, outputs: Array, parameters: Array) -> Array:
-        """(g - eta) / sigma (2.6); 0 where there are no data."""
-        if self.readings.only_states and self._whole():
-            rows = self.readings.picked(outputs) - self.data
-            rows *= self.weights
-        else:
-            read = self.readings.values(self._times(), outputs, parameters[:, None, None])
-            rows = _weighted(self._weights(), read - self.data)
-        return rows.reshape(*outputs.shape[:2], -1)
-
-    def _whole(self) -> bool:
-        """Whether no value is missing."""
-        return bool(np.isfinite(self.data.sum()))
-
-    def _weights(self) -> Array:
-        """1 / sigma (1 or M, N, outputs, o); 0 where there are no data."""
-        return self.weights if self._whole() else np.where(np.isfinite(self.data), self.weights, 0.0)
-
-    def _defects(self, z: Unknowns, ends: Array) -> Array:
-        """x(tau_j+1; s_j, p) - s_j+1 (4.5)."""
-        defects: Array = ends[:, :, -1] - z.nodes[:, 1:]
-        defects[:, ~np.array(self.grid.linked)] = 0.0
-        return defects
-
-
-def _from_nodes(by_state: Array, by_own: Array, by_start: Array, by_parameters: Array) -> tuple[Array, Array]:
-    """Slopes of readings at all outputs by the node before them and by the parameters."""
-    members, links, inner, n, q = by_parameters.shape
-    to_node = np.zeros((members, links + 1, inner, n, n))
-    to_node[:, :, 0] = np.eye(n)
-    to_parameters = np.zeros((members, links + 1, inner, n, q))
-    to_node[:, :-1, 1:], to_parameters[:, :-1, 1:] = by_start[:, :, :-1], by_parameters[:, :, :-1]
-    with np.errstate(invalid="ignore"):  # what is not finite ends the member, not the run
-        return by_state @ to_node, by_state @ to_parameters + by_own
-
-
-def _rows_of_all(slopes: Array, members: int, nodes: int, width: int) -> Array:
-    """(M, N, rows, width) from (1 or M, 1 or N, outputs, o, width); what all share is stored once."""
-    shared = np.broadcast_to(slopes, (len(slopes), nodes, *slopes.shape[2:]))
-    rows = shared.reshape(len(slopes), nodes, slopes.shape[2] * slopes.shape[3], width)
-    return np.broadcast_to(np.ascontiguousarray(rows), (members, *rows.shape[1:]))
-
-
-def _weighted(weights: Array, values: Array) -> Array:
-    """0 where the weight is 0, whatever the value: an observable need not exist where nobody looks."""
-    with np.errstate(invalid="ignore"):
-        return np.where(weights > 0.0, weights * values, 0.0)
