@@ -5,38 +5,7 @@
    into a triangle by Householder reflections. Neither T nor the reflections are kept: new residuals pass through all
    of it again, which costs less than to read it from memory. A window closes, for each member by itself, before T
    grows past a limit. */
-#include "lanes.h"
-#include "transpose.h"
-#include <stdlib.h>
-
-#define n N_STATES
-#define q N_PARAMETERS
-#define k N_ROWS
-#define f (n + q)
-#define WIDTH (f + 1)                          /* unknowns and right-hand side */
-#define TOGETHER (k < 16 ? 16 / k : 1)         /* nodes whose rows are rotated at once: roots and quotients take long */
-#define SMALLEST_PART 1e-3                     /* of the largest state: the unit of a state that is (still) zero */
-
-/* The problem where its members are, and what is found out about it; linear/compiled.py holds its twin. */
-typedef struct {
-    long members, nodes;
-    const double *at_nodes, *at_parameters;                    /* z (members, N, n), (members, q) */
-    const double *rows_by_node, *rows_by_parameters;           /* A, B (members, N, k, n or q); no B: zero */
-    long row_strides[4];                                       /* of members and nodes in A and B: 0 where all share */
-    const double *links_by_node, *links_by_parameters;         /* G, H (members, N - 1, n, n or q) */
-    const double *rows, *links;                                /* F(z) (members, N, k), (members, N - 1, n) */
-    const unsigned char *linked;
-    int freedoms;
-    double growth;
-    double *states, *parameters;                               /* scales (members, n), (members, q) */
-    double *step_nodes, *step_parameters;                      /* dz = -J+ F (members, N, n), (members, q) */
-    double *increment, *objective, *defect;                    /* (members,) length of dz, ||F1||^2, largest |F2| */
-    double *inverse;                                           /* (members, f, f) of the triangle, where windows are one */
-    int *windows;                                              /* (members,) how many */
-    unsigned char *closes;                                     /* (members, N) 1 where a window ends; zero before */
-    double *condition;                                         /* (members,) an upper bound */
-} chain;
-
+#include "chain.h"
 #include "rotations.h"
 #include "coarse.h"
 #include "crews.h"
@@ -100,8 +69,9 @@ void linearise(const chain *c)
             slot[l] = first + l < c->members ? first + l : -1;
             w->member[l] = slot[l] < 0 ? first : slot[l];   /* an empty place repeats the first */
         }
-        times(w->member, N * k, r);
-        times(w->member, (N - 1) * n, d);
+        seat(c, w);
+        times(w->node, k, r);
+        times(w->link, n, d);
         choose_scales(c, w);
         load_links(c, w);
         condense(c, w, s, c->rows, r, c->links, d);
@@ -132,6 +102,7 @@ void weaken(const chain *c, const double *looseness, const double *holds)
             w->member[l] = slot[l] < 0 ? first : slot[l];
             strength[l] = 1 / looseness[w->member[l]];
         }
+        seat(c, w);
         choose_scales(c, w);
         load_links(c, w);
         const v condition = loosen(c, w, strength, holds, pivots), length = length_of(c, w);
@@ -170,6 +141,7 @@ void solve(const chain *c, long count, const long *which, const double *rows, co
             d[l] = own * (N - 1) * n;
             if (alpha) rest[l] = alpha[own] - 1;
         }
+        seat(c, w);
         load_scales(c, w);
         load_links(c, w);
         condense(c, w, s, rows, r, links, d);
@@ -198,6 +170,7 @@ static void factor_of(const chain *c, long m, crew *w, condensed *s, double *K)
     if (c->windows[m] == 1) { memcpy(K, c->inverse + m * f * f, f * f * sizeof *K); return; }
     long r[W], d[W];
     EACH(l) { w->member[l] = m; r[l] = m * N * k; d[l] = m * (N - 1) * n; }
+    seat(c, w);
     load_scales(c, w);
     load_links(c, w);
     condense(c, w, s, c->rows, r, c->links, d);

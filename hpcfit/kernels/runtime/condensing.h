@@ -42,66 +42,79 @@ INLINE void put_aside(aside *own, const v *R, const v *next, int l, int linked)
     own->joined[own->count++] = linked;
 }
 
-/* Some lanes close their windows behind node j; the rotations of the others are not brought forward by that. */
-static void close_windows(const chain *c, const crew *w, condensed *s, const v *next, v largest, long j)
+/* R with the rows that still wait. */
+static void settled(const condensed *s, v *R)
 {
-    v R[f * WIDTH], rows[TOGETHER * k * WIDTH];
-    memcpy(R, s->R, sizeof R);
+    v rows[TOGETHER * k * WIDTH];
+    memcpy(R, s->R, sizeof s->R);
     memcpy(rows, s->rows, sizeof rows);
     rotate(R, rows, f, WIDTH, s->waiting);
-    EACH(l) if (!c->linked[j] || !(largest[l] <= c->growth)) {
-        w->closes[j] |= 1u << l;
-        put_aside(s->own + l, R, next, l, c->linked[j]);
+}
+
+/* The rows of node j by the state of its window: (A_j 0) T_j + (0 B_j r_j). */
+static void add_rows(const chain *c, crew *w, condensed *s, long j, const double *rows, const long *r)
+{
+    v A[k * n], B[k * q + 1], rest[k], *to = s->rows + s->waiting * WIDTH;
+    load_shared(c->rows_by_node + j * c->row_strides[1], w->by_node, w->shared, k * n, A);
+    if (c->rows_by_parameters)
+        load_shared(c->rows_by_parameters + j * c->row_strides[3], w->by_parameters, w->shared, k * q, B);
+    load(rows + j * k, r, k, rest);
+    for (int i = 0; i < k; i++) {
+        w->objective = FMA(rest[i], rest[i], w->objective);
+        for (int e = 0; e < n; e++) A[i * n + e] *= w->scale[e];
+        for (int e = 0; e < WIDTH; e++) {
+            v sum = e < n ? all(0) : e == f ? rest[i] : c->rows_by_parameters ? B[i * q + e - n] * w->scale[e] : all(0);
+            for (int m = 0; m < n; m++) sum = FMA(A[i * n + m], s->T[m * WIDTH + e], sum);
+            to[i * WIDTH + e] = sum;
+        }
     }
+    s->waiting += k;
+    if (j % TOGETHER == TOGETHER - 1 || j == w->nodes - 1) {
+        if (s->waiting == TOGETHER * k) rotate(s->R, s->rows, f, WIDTH, TOGETHER * k);
+        else rotate(s->R, s->rows, f, WIDTH, s->waiting);
+        s->waiting = 0;
+    }
+}
+
+/* T of the node after j; returns how far the window has grown. */
+static v follow_link(crew *w, condensed *s, long j, const double *links, const long *d)
+{
+    v next[n * WIDTH], largest = all(0), *gap = w->gaps + j * n;
+    const v *link = w->links + j * n * f;
+    load(links + j * n, d, n, gap);
+    for (int i = 0; i < n; i++) {
+        gap[i] *= w->unit[i];
+        w->defect = larger(w->defect, size(gap[i]));
+        for (int e = 0; e < WIDTH; e++) {
+            v sum = e < n ? all(0) : e == f ? gap[i] : link[i * f + e];
+            for (int m = 0; m < n; m++) sum = FMA(link[i * f + m], s->T[m * WIDTH + e], sum);
+            next[i * WIDTH + e] = sum;
+            if (e < n) largest = larger(largest, size(sum));
+        }
+    }
+    memcpy(s->T, next, sizeof next);
+    return largest;
 }
 
 /* Through all nodes, for residuals whose rows and links begin at r[l] and d[l]. */
 static void condense(const chain *c, crew *w, condensed *s, const double *rows, const long *r, const double *links, const long *d)
 {
-    const long N = c->nodes;
-    memset(w->closes, 0, N);
+    memset(w->closes, 0, w->nodes);
     w->objective = w->defect = all(0);
     s->waiting = 0;
     EACH(l) { s->own[l].count = 0; begin_window(s, l); }
-    for (long j = 0; j < N; j++) {
-        v A[k * n], B[k * q + 1], rest[k], *to = s->rows + s->waiting * WIDTH;
-        load_shared(c->rows_by_node + j * c->row_strides[1], w->member, c->row_strides[0], k * n, A);
-        if (c->rows_by_parameters)
-            load_shared(c->rows_by_parameters + j * c->row_strides[3], w->member, c->row_strides[2], k * q, B);
-        load(rows + j * k, r, k, rest);
-        for (int i = 0; i < k; i++) {
-            w->objective = FMA(rest[i], rest[i], w->objective);
-            for (int e = 0; e < n; e++) A[i * n + e] *= w->scale[e];
-            for (int e = 0; e < WIDTH; e++) {
-                v sum = e < n ? all(0) : e == f ? rest[i] : c->rows_by_parameters ? B[i * q + e - n] * w->scale[e] : all(0);
-                for (int m = 0; m < n; m++) sum = FMA(A[i * n + m], s->T[m * WIDTH + e], sum);
-                to[i * WIDTH + e] = sum;
-            }
-        }
-        s->waiting += k;
-        if (j % TOGETHER == TOGETHER - 1 || j == N - 1) {
-            if (s->waiting == TOGETHER * k) rotate(s->R, s->rows, f, WIDTH, TOGETHER * k);
-            else rotate(s->R, s->rows, f, WIDTH, s->waiting);
-            s->waiting = 0;
-        }
-        if (j == N - 1) break;
-        v next[n * WIDTH], largest = all(0), *gap = w->gaps + j * n;
-        const v *link = w->links + j * n * f;
-        load(links + j * n, d, n, gap);
-        for (int i = 0; i < n; i++) {
-            gap[i] *= w->unit[i];
-            w->defect = larger(w->defect, size(gap[i]));
-            for (int e = 0; e < WIDTH; e++) {
-                v sum = e < n ? all(0) : e == f ? gap[i] : link[i * f + e];
-                for (int m = 0; m < n; m++) sum = FMA(link[i * f + m], s->T[m * WIDTH + e], sum);
-                next[i * WIDTH + e] = sum;
-                if (e < n) largest = larger(largest, size(sum));
-            }
-        }
-        memcpy(s->T, next, sizeof next);
+    for (long j = 0; j < w->nodes; j++) {
+        add_rows(c, w, s, j, rows, r);
+        if (j == w->linked) break;
+        const v largest = follow_link(w, s, j, links, d);
         if (c->linked[j] && !any(1 - at_most(largest, all(c->growth)))) continue;
-        close_windows(c, w, s, next, largest, j);
-        EACH(l) if (w->closes[j] >> l & 1) begin_window(s, l);
+        v R[f * WIDTH];    /* the rotations of the others are not brought forward by windows that close */
+        settled(s, R);
+        EACH(l) if (!c->linked[j] || !(largest[l] <= c->growth)) {
+            w->closes[j] |= 1u << l;
+            put_aside(s->own + l, R, s->T, l, c->linked[j]);
+            begin_window(s, l);
+        }
     }
 }
 

@@ -5,18 +5,21 @@ INLINE void times(const long *member, long stride, long *at) { EACH(l) at[l] = m
 /* Where those lanes save that have a place of their own. */
 INLINE void places(const long *slot, long stride, long *at) { EACH(l) at[l] = slot[l] < 0 ? -1 : slot[l] * stride; }
 
-/* The block of numbers of every lane; where all members share it, read once. */
-INLINE void load_shared(const double *from, const long *member, long stride, int count, v *to)
+/* The block of numbers of every lane; where all lanes share it, read once. */
+INLINE void load_shared(const double *from, const long *at, int shared, int count, v *to)
 {
-    if (stride == 0) { for (int i = 0; i < count; i++) to[i] = all(from[i]); return; }
-    long at[W];
-    times(member, stride, at);
-    load(from, at, count, to);
+    if (shared) for (int i = 0; i < count; i++) to[i] = all(from[i]);
+    else load(from, at, count, to);
 }
 
-/* W members at a time: which they are, their units, and their links in these units, (G H) at every node. */
+/* W stretches of nodes at a time, whole members or segments of one: where they are, their units, and their links in
+   these units, (G H) at every node. */
 typedef struct {
     long member[W];
+    long nodes, linked;        /* how many nodes each has, and how many links */
+    long node[W], link[W];     /* the first of them in the arrays of all */
+    long by_node[W], by_parameters[W];     /* and where their A and B begin */
+    int shared;                /* all have the same A and B */
     v scale[f], unit[f];
     v *links;                  /* (N - 1, n, f) */
     v *gaps;                   /* (N - 1, n) d of the residuals at hand */
@@ -33,6 +36,18 @@ static crew *new_crew(long N)
     c->ds = c->gaps + N * n;
     c->closes = malloc(N);
     return c;
+}
+
+/* Every lane has a member. */
+static void seat(const chain *c, crew *w)
+{
+    w->nodes = c->nodes;
+    w->linked = c->nodes - 1;
+    w->shared = c->row_strides[0] == 0 && c->row_strides[2] == 0;
+    times(w->member, w->nodes, w->node);
+    times(w->member, w->linked, w->link);
+    times(w->member, c->row_strides[0], w->by_node);
+    times(w->member, c->row_strides[2], w->by_parameters);
 }
 
 static void free_crew(crew *c) { free(c->links); free(c->closes); free(c); }
@@ -90,10 +105,10 @@ static void load_scales(const chain *c, crew *w)
 static void load_links(const chain *c, crew *w)
 {
     long g[W], h[W];
-    times(w->member, (c->nodes - 1) * n * n, g);
-    times(w->member, (c->nodes - 1) * n * q, h);
+    times(w->link, n * n, g);
+    times(w->link, n * q, h);
     v G[n * n], H[n * q + 1];
-    for (long j = 0; j < c->nodes - 1; j++) {
+    for (long j = 0; j < w->linked; j++) {
         v *to = w->links + j * n * f;
         load(c->links_by_node + j * n * n, g, n * n, G);
         load(c->links_by_parameters + j * n * q, h, n * q, H);

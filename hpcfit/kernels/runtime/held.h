@@ -7,11 +7,12 @@ void hold(const chain *c, const double *precision, double *misfit, double *step)
 {
     const long N = c->nodes;
     for (long first = 0; first < c->members; first += W) {
-        long member[W], slot[W], r[W], d[W], h[W], p[W];
+        long member[W], slot[W], r[W], d[W], h[W], b[W], p[W];
         EACH(l) { slot[l] = first + l < c->members ? first + l : -1; member[l] = slot[l] < 0 ? first : slot[l]; }
         times(member, N * k, r);
         times(member, (N - 1) * n, d);
         times(member, (N - 1) * n * q, h);
+        times(member, c->row_strides[2], b);
         v total = all(0), width[q + 1], rest[k], gap[n], H[n * q + 1], B[k * q + 1];
         v R[BORDER * BORDER], rows[k * BORDER], links[LINKS_TOGETHER * n * BORDER], inverse[q * q + 1], dp[q + 1];
         for (int i = 0; i < q; i++) width[i] = all(0);
@@ -22,7 +23,7 @@ void hold(const chain *c, const double *precision, double *misfit, double *step)
                 load(c->rows + j * k, r, k, rest);
                 if (pass == 0) for (int i = 0; i < k; i++) total = FMA(rest[i], rest[i], total);
                 if (c->rows_by_parameters) {
-                    load_shared(c->rows_by_parameters + j * c->row_strides[3], member, c->row_strides[2], k * q, B);
+                    load_shared(c->rows_by_parameters + j * c->row_strides[3], b, c->row_strides[2] == 0, k * q, B);
                     for (int i = 0; i < k; i++) {
                         rows[i * BORDER + q] = rest[i];
                         for (int s = 0; s < q; s++)

@@ -9,9 +9,9 @@
 static void node_rows(const chain *c, crew *w, long j, const long *r, v hold, v *to)
 {
     v A[k * n], B[k * q + 1], rest[k];
-    load_shared(c->rows_by_node + j * c->row_strides[1], w->member, c->row_strides[0], k * n, A);
+    load_shared(c->rows_by_node + j * c->row_strides[1], w->by_node, w->shared, k * n, A);
     if (c->rows_by_parameters)
-        load_shared(c->rows_by_parameters + j * c->row_strides[3], w->member, c->row_strides[2], k * q, B);
+        load_shared(c->rows_by_parameters + j * c->row_strides[3], w->by_parameters, w->shared, k * q, B);
     load(c->rows + j * k, r, k, rest);
     for (int i = 0; i < k; i++) {
         w->objective = FMA(rest[i], rest[i], w->objective);
@@ -46,14 +46,14 @@ static v loosen(const chain *c, crew *w, v strength, const double *holds, v *piv
 {
     const long N = c->nodes;
     long r[W], d[W];
-    times(w->member, N * k, r);
-    times(w->member, (N - 1) * n, d);
+    times(w->node, k, r);
+    times(w->link, n, d);
     v R[(n + q) * REST], rows[(k + n) * REST], links[n * WIDE], next[n * REST], inverse[q * q + 1], hold;
     memset(R, 0, sizeof R);
     w->objective = w->defect = all(0);
     for (long j = 0; j < N; j++) {
         v *P = pivots + j * n * WIDE;
-        EACH(l) hold[l] = holds[w->member[l] * N + j];
+        EACH(l) hold[l] = holds[w->node[l] + j];
         node_rows(c, w, j, r, larger(hold, all(SMALLEST_HOLD)), rows);
         rotate(R, rows, n + q, REST, k + n);
         for (int i = 0; i < n; i++) {
