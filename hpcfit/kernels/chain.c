@@ -7,9 +7,9 @@
    grows past a limit. */
 #include "chain.h"
 #include "rotations.h"
-#include "coarse.h"
 #include "crews.h"
 #include "condensing.h"
+#include "coarse.h"
 #include "held.h"
 #include "loose.h"
 

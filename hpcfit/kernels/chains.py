@@ -1,4 +1,4 @@
-"""Machine code for linearised chains: one fixed source, compiled for the sizes of a problem."""
+"""Machine code for linearised chains: fixed sources, compiled for the sizes of a problem."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from pathlib import Path
 from hpcfit.kernels.build import Kernel, built
 from hpcfit.kernels.compiler import needed_compiler
 
-SOURCE = Path(__file__).parent / "chain.c"
+
+def chain_kernel(states: int, parameters: int, rows: int) -> Kernel:
+    """Many members side by side, with n states, q parameters and k rows at a node."""
+    return _kernel("chain", states, parameters, rows)
+
+
+def segments_kernel(states: int, parameters: int, rows: int) -> Kernel:
+    """The segments of one long chain side by side."""
+    return _kernel("segments", states, parameters, rows)
 
 
 @lru_cache(maxsize=64)
-def chain_kernel(states: int, parameters: int, rows: int) -> Kernel:
-    """The kernel for n states, q parameters and k rows at a node."""
-    sizes = {
-        "N_STATES": states,
-        "N_PARAMETERS": parameters,
-        "N_ROWS": rows,
-    }
-    head = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
-    return built(needed_compiler(), "chain", head + SOURCE.read_text(), quad=False)
+def _kernel(name: str, states: int, parameters: int, rows: int) -> Kernel:
+    sizes = {"N_STATES": states, "N_PARAMETERS": parameters, "N_ROWS": rows}
+    head = "".join(f"#define {what} {size}\n" for what, size in sizes.items())
+    source = (Path(__file__).parent / f"{name}.c").read_text()
+    return built(needed_compiler(), name, head + source, quad=False)

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcfit.linear.segments import Segments
 from hpcfit.records import Array
 
 Members = NDArray[np.int64] | NDArray[np.bool_]
@@ -112,6 +113,8 @@ class Chain(ByMember):
     residuals: Residuals  # r, d
     linked: tuple[bool, ...]  # (N - 1,) False where an experiment ends and the next begins
     alive: NDArray[np.bool_] | None = None  # (M,) which members could be linearised, where that is known
+    arrivals: Array | None = None  # (M, N - 1, n) where the intervals end; absent: d_j + s_j+1
+    segments: Segments | None = None  # of a long chain, of which a rank has some: there may be N links
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:
@@ -143,6 +146,7 @@ class Chain(ByMember):
             scaled_residuals(self.residuals, scales),
             self.linked,
             self.alive,
+            segments=self.segments,
         )
 
     def predicted_objective(self, which: NDArray[np.int64], step: Unknowns) -> Array:

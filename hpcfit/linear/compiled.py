@@ -25,7 +25,7 @@ DOUBTFUL = 1e8  # condition from which singular values decide on the rank
 WIDEST = 64  # states and parameters together, and rows at a node: beyond, the reference is as fast
 
 
-class _Chain(ctypes.Structure):
+class Structure(ctypes.Structure):
     """The `chain` of kernels/chain.c."""
 
     _fields_ = [
@@ -60,7 +60,7 @@ class _Task:
     def __init__(self, chain: Chain, z: Unknowns, growth: float = GROWTH) -> None:
         members, nodes, k, n, q = chain.shape
         self.library = chain_kernel(n, q, k).library
-        a, b = _packed(chain.rows_by_node), _packed(chain.rows_by_parameters)
+        a, b = packed(chain.rows_by_node), packed(chain.rows_by_parameters)
         self.arrays: dict[str, Any] = {
             "at_nodes": np.ascontiguousarray(z.nodes),
             "at_parameters": np.ascontiguousarray(z.parameters),
@@ -82,9 +82,9 @@ class _Task:
             "closes": np.zeros((members, nodes), dtype=np.uint8),
             "condition": np.empty(members),
         }
-        if not _is_zero(b):
+        if not is_zero(b):
             self.arrays["rows_by_parameters"] = b
-        self.struct = _Chain(
+        self.struct = Structure(
             members=members,
             nodes=nodes,
             row_strides=(ctypes.c_long * 4)(*(stride // 8 for each in (a, b) for stride in each.strides[:2])),
@@ -95,7 +95,7 @@ class _Task:
 
     def call(self, name: str, *arguments: Any) -> None:
         """A function of chain.c; arrays go as addresses, None as null, whole numbers as long."""
-        getattr(self.library, name)(ctypes.byref(self.struct), *map(_passed, arguments))
+        getattr(self.library, name)(ctypes.byref(self.struct), *map(passed, arguments))
 
     def doubtful(self) -> Numbers:
         return np.flatnonzero(~(self.arrays["condition"] < DOUBTFUL))
@@ -191,18 +191,18 @@ def held_steps(chain: Chain, z: Unknowns, precision: Array) -> tuple[Array, Arra
     return misfit, step, task.doubtful()
 
 
-def _passed(argument: Any) -> Any:
+def passed(argument: Any) -> Any:
     if isinstance(argument, np.ndarray):
         return ctypes.c_void_p(argument.ctypes.data)
     return ctypes.c_void_p(None) if argument is None else ctypes.c_long(argument)
 
 
-def _packed(rows: Array) -> Array:
+def packed(rows: Array) -> Array:
     """The rows with their last two axes contiguous; constant ones may keep strides of zero before these."""
     *_, outer, inner = rows.strides
     return rows if inner == 8 and outer == 8 * rows.shape[-1] else np.ascontiguousarray(rows)
 
 
-def _is_zero(rows: Array) -> bool:
+def is_zero(rows: Array) -> bool:
     """Whether rows are known to be zero; those that differ between members are not looked at."""
     return not rows.size or (rows.strides[0] == 0 and not rows[0].any())

@@ -5,14 +5,6 @@
    (u, s_w+1) = Q2 u' - Q1 R^-t m for every u'. So u is replaced by u', window after window; rows follow, and stay a
    triangle. Nothing is squared or inverted on the way, and the work is linear in the number of windows. */
 
-/* What a lane puts aside of its windows. */
-typedef struct {
-    int count;
-    double *rows;              /* (windows, f, WIDTH) triangle and right-hand side, on (s_w, p, 1) */
-    double *ends;              /* (windows, n, WIDTH) the next window's state by (s_w, p, 1) */
-    unsigned char *joined;     /* (windows) 0: the next window begins another experiment */
-} aside;
-
 /* Householder reflections of a (rows, pivots of stride columns) in place; further columns up to `columns` follow.
    A vector begins with 1 on the diagonal, which is not kept. */
 static void triangulate(double *a, long rows, long pivots, long columns, long stride, double *tau)
@@ -206,4 +198,33 @@ static double between(const aside *a, long F, double *x, double *K)
     free(room);
     free(way);
     return condition;
+}
+
+/* dz in units of the scales: ds_j+1 = G ds_j + H dp + d from the first node of every window. */
+static void expand(const chain *c, crew *w, condensed *s)
+{
+    const long N = c->nodes;
+    v x[f];
+    substituted(s->R, f, WIDTH, x);
+    EACH(l) if (s->own[l].count) {
+        put_aside(s->own + l, s->R, 0, l, 0);
+        s->condition[l] = between(s->own + l, c->freedoms, s->x[l], 0);
+        for (int i = 0; i < n; i++) x[i][l] = s->x[l][i];
+        for (int i = 0; i < q; i++) x[n + i][l] = s->x[l][s->own[l].count * n + i];
+    }
+    for (int i = 0; i < q; i++) w->dp[i] = x[n + i];
+    for (int i = 0; i < n; i++) w->ds[i] = x[i];
+    int window[W];
+    EACH(l) window[l] = 0;
+    for (long j = 0; j < N - 1; j++) {
+        const v *here = w->ds + j * n, *link = w->links + j * n * f;
+        v *next = w->ds + (j + 1) * n;
+        for (int i = 0; i < n; i++) {
+            next[i] = w->gaps[j * n + i];
+            for (int m = 0; m < n; m++) next[i] = FMA(link[i * f + m], here[m], next[i]);
+            for (int m = 0; m < q; m++) next[i] = FMA(link[i * f + n + m], w->dp[m], next[i]);
+        }
+        if (w->closes[j]) EACH(l) if (w->closes[j] >> l & 1 && ++window[l])
+            for (int i = 0; i < n; i++) next[i][l] = s->x[l][window[l] * n + i];
+    }
 }
