@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcfit.leastsq.statistics import Spread
+from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
 from hpcfit.records import Iteration, Outcome
 
@@ -25,6 +26,9 @@ class Problem(Protocol):
 
     def roughly(self, tolerance: float) -> Problem:
         """The same, computed no better than to a relative tolerance."""
+
+    def across(self, comm: Any) -> Across:
+        """How sums over all nodes are made."""
 
     def residuals(self, comm: Any, z: Unknowns) -> Residuals: ...
 

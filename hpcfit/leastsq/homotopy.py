@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hpcfit.leastsq.course import Course, Flags, Numbers, Problem, linearised
+from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Residuals, Scales, Unknowns, scaled_residuals
 from hpcfit.linear.weak import loose_step
 from hpcfit.records import Array
@@ -46,29 +47,34 @@ class Homotopy:
         if not len(members):
             return members
         loose = self.looseness[members]
-        scales, step = loose_step(chain, z, loose, self.holds[members])
+        across = part.across(comm)
+        scales, step = loose_step(comm, chain, z, loose, self.holds[members])
         step = _capped(step, z, scales, self.reach[members])
         moved = z.plus(step, np.ones(len(members)))
         here = scaled_residuals(chain.residuals, scales)
-        before = _merit(here, loose)
-        after = _merit(scaled_residuals(part.residuals(comm, moved), scales), loose)
-        fell = after.sum(axis=1) < before.sum(axis=1)
+        before = _merit(across, here, loose)
+        after = _merit(across, scaled_residuals(part.residuals(comm, moved), scales), loose)
+        totals = across.total(before), across.total(after)
+        fell = totals[1] < totals[0]
         course.move(members[fell], moved.take(fell))
-        length, rank = scales.scaled(step).norms(), np.full(len(members), chain.shape[-1])
-        course.note("weak", members, (here.objective(), here.defect(), length, fell.astype(float), rank))
-        self._learn(members, before, after, fell)
+        length, rank = across.norms(scales.scaled(step)), np.full(len(members), chain.shape[-1])
+        objective, defect = across.objective(here), across.largest(np.abs(here.links))
+        course.note("weak", members, (objective, defect, length, fell.astype(float), rank))
+        reach = NEIGHBOURS // 2
+        worse = across.around(after, reach) > across.around(before, reach) + 0.5
+        self._learn(members, totals, worse, fell)
         self.done[members] += 1
         return members[(self.looseness[members] >= TIGHTEST) & (self.done[members] < MAX_ITERATIONS)]
 
-    def _learn(self, members: Numbers, before: Array, after: Array, fell: Flags) -> None:
-        """Holds, reach and looseness of the next step, by what this one did to the merit (M, N)."""
-        worse = _around(after) > _around(before) + 0.5
+    def _learn(self, members: Numbers, totals: tuple[Array, Array], worse: Flags, fell: Flags) -> None:
+        """Holds, reach and looseness of the next step, by what this one did: merit (M,), nodes (M, N)."""
+        before, after = totals
         self.holds[members] = _new_holds(self.holds[members], worse, fell)
         slower = np.where(self.rejected[members] >= PATIENCE, 0.1, 1.0) * self.reach[members]
         self.reach[members] = np.where(fell, LARGEST_CHANGE, slower)
         self.taken[members] += fell
         self.rejected[members] = np.where(fell, 0, self.rejected[members] + 1)
-        settled = after.sum(axis=1) > (1.0 - SETTLED) * before.sum(axis=1)
+        settled = after > (1.0 - SETTLED) * before
         tired = (self.taken[members] >= INNER_STEPS) | (self.rejected[members] >= REJECTIONS)
         onward = members[fell & settled | tired]
         self.looseness[onward] *= TIGHTENING
@@ -82,23 +88,13 @@ def _capped(step: Unknowns, z: Unknowns, scales: Scales, reach: Array) -> Unknow
     return Unknowns(step.nodes, step.parameters / excess)
 
 
-def _merit(residuals: Residuals, looseness: Array) -> Array:
+def _merit(across: Across, residuals: Residuals, looseness: Array) -> Array:
     """What each node adds to the sum of squares (M, N): its data, and half of the links beside it."""
     merit: Array = (residuals.rows**2).sum(axis=2)
     links = (residuals.links**2).sum(axis=2) / looseness[:, None] ** 2
     links = np.where(np.isfinite(links), links, 1e30)
     merit = np.where(np.isfinite(merit), merit, 1e30)
-    merit[:, :-1] += 0.5 * links
-    merit[:, 1:] += 0.5 * links
-    return merit
-
-
-def _around(merit: Array) -> Array:
-    """Sums over NEIGHBOURS nodes."""
-    reach = NEIGHBOURS // 2
-    total = np.cumsum(np.pad(merit, ((0, 0), (reach + 1, reach))), axis=1)
-    sums: Array = total[:, NEIGHBOURS:] - total[:, :-NEIGHBOURS]
-    return sums
+    return merit + across.halves(links, merit.shape[1])
 
 
 def _new_holds(holds: Array, worse: Flags, fell: Flags) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hpcfit.leastsq.course import Course, Numbers, Problem, linearised
+from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Residuals, Unknowns
 from hpcfit.linear.held import held_step
 from hpcfit.records import Array
@@ -35,11 +36,12 @@ class Presolve:
         members, part, z, chain = linearised(comm, problem.roughly(self.rough), course, members)
         if not len(members):
             return members
-        before, step = held_step(chain, z, self.precision)
+        before, step = held_step(comm, chain, z, self.precision)
         alpha, after = self._damped(comm, part, z, step, before)
         course.move(members, Unknowns(z.nodes, z.parameters + alpha[:, None] * step))
         length, rank = np.linalg.norm(step, axis=1), np.full(len(members), step.shape[1])
-        course.note("presolve", members, (before, chain.residuals.defect(), length, alpha, rank))
+        defect = part.across(comm).largest(np.abs(chain.residuals.links))
+        course.note("presolve", members, (before, defect, length, alpha, rank))
         self.done[members] += 1
         onward = (alpha > 0.0) & (before - after > ENOUGH * before) & (self.done[members] < MAX_ITERATIONS)
         return members[onward]
@@ -52,7 +54,9 @@ class Presolve:
         left = np.arange(len(step))
         for _ in range(HALVINGS):
             nodes, parameters = z.take(left).nodes, z.parameters[left] + alpha[left, None] * step[left]
-            after[left] = self._misfit(part.take(left).residuals(comm, Unknowns(nodes, parameters)))
+            trial = part.take(left)
+            residuals = trial.residuals(comm, Unknowns(nodes, parameters))
+            after[left] = self._misfit(trial.across(comm), residuals)
             left = left[~(after[left] <= before[left])]
             if not len(left):
                 return alpha, after
@@ -60,7 +64,6 @@ class Presolve:
         alpha[left] = 0.0
         return alpha, after
 
-    def _misfit(self, residuals: Residuals) -> Array:
-        links = np.einsum("mji,mji,i->m", residuals.links, residuals.links, self.precision**2)
-        total: Array = residuals.objective() + links
-        return total
+    def _misfit(self, across: Across, residuals: Residuals) -> Array:
+        links = np.einsum("mji,mji,i->mj", residuals.links, residuals.links, self.precision**2)
+        return across.objective(residuals) + across.total(links)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from hpcfit.leastsq.quantiles import fisher, student
+from hpcfit.linear.across import Across
 from hpcfit.linear.chain import ByMember, Chain, Members, Unknowns
 from hpcfit.linear.inverse import Inverse, Numbers
 from hpcfit.records import Array
@@ -19,10 +20,11 @@ INVOLVED = 0.1  # of the largest component: an unknown that takes part in a dire
 class Spread(ByMember):
     """Covariance factors without the common factor, covariance = beta^2 L L^t; NaN: nothing is known.
 
-    e experiments, f = e n + q unknowns; W nodes: all of them, or those at which an experiment begins.
+    e experiments, f = e n + q unknowns.
     """
 
-    nodes: Array  # (M, W, n, f) L
+    nodes: Array  # (M, e, n, f) L of the nodes at which experiments begin
+    node_errors: Array  # (M, N, n) roots of the diagonal at all nodes, or at those of this rank; or (M, 0, n)
     parameters: Array  # (M, q, f) L
     objective: Array  # (M,)
     blind_states: Array  # (M, e n) part of the first nodes in directions that the data do not see
@@ -32,18 +34,27 @@ class Spread(ByMember):
     def empty(cls, z: Unknowns, experiments: int, *, all_nodes: bool) -> Spread:
         members, nodes, n = z.nodes.shape
         q = z.parameters.shape[1]
-        unknowns, wanted = experiments * n + q, nodes if all_nodes else experiments
-        shapes = ((wanted, n, unknowns), (q, unknowns), (), (experiments * n,), (q,))
+        unknowns, wanted = experiments * n + q, nodes if all_nodes else 0
+        shapes = ((experiments, n, unknowns), (wanted, n), (q, unknowns), (), (experiments * n,), (q,))
         return cls(*(np.full((members, *shape), np.nan) for shape in shapes))
 
-    def keep(self, members: Numbers, chain: Chain, inverse: Inverse, which: Numbers, alpha: Array) -> None:
+    def keep(
+        self,
+        across: Across,
+        members: Numbers,
+        chain: Chain,
+        inverse: Inverse,
+        which: Numbers,
+        alpha: Array,
+    ) -> None:
         """What the last linearisation says of some members, which then took the part alpha of their step."""
-        all_nodes = self.nodes.shape[1] == chain.shape[1]
-        self.nodes[members], self.parameters[members] = inverse.covariance_factor(which, all_nodes=all_nodes)
+        self.nodes[members], self.parameters[members] = inverse.covariance_factor(which, all_nodes=False)
+        if self.node_errors.shape[1]:
+            self.node_errors[members] = inverse.node_errors(which)
         self.blind_states[members], self.blind_parameters[members] = inverse.blind(which)
         step = inverse.step.take(which)
         taken = Unknowns(alpha[:, None, None] * step.nodes, alpha[:, None] * step.parameters)
-        self.objective[members] = chain.predicted_objective(which, taken)
+        self.objective[members] = across.total(chain.predicted_squares(which, taken))
 
     def forget(self, members: Members) -> None:
         for field in fields(self):

@@ -6,7 +6,7 @@ M members, N nodes, k rows at a node, n states, q parameters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +18,16 @@ from hpcfit.records import Array
 Members = NDArray[np.int64] | NDArray[np.bool_]
 
 
+COMMON: dict[str, bool] = {"common": True}
+
+
 @dataclass(frozen=True)
 class ByMember:
-    """Arrays that all begin with the axis of members."""
+    """Arrays that all begin with the axis of members, but for fields that are marked as COMMON."""
 
     def take(self, members: Members) -> Self:
         """The same for some of the members, whose numbers rise; for all of them no copy."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts = {each.name: getattr(self, each.name) for each in fields(self) if not each.metadata}
         count = next(len(part) for part in parts.values() if isinstance(part, np.ndarray))
         if is_everybody(members, count):
             return self
@@ -111,10 +114,10 @@ class Chain(ByMember):
     links_by_node: Array  # (M, N - 1, n, n) G
     links_by_parameters: Array  # (M, N - 1, n, q) H
     residuals: Residuals  # r, d
-    linked: tuple[bool, ...]  # (N - 1,) False where an experiment ends and the next begins
+    linked: NDArray[np.bool_] = field(metadata=COMMON)  # (N - 1,) False where an experiment ends
     alive: NDArray[np.bool_] | None = None  # (M,) which members could be linearised, where that is known
     arrivals: Array | None = None  # (M, N - 1, n) where the intervals end; absent: d_j + s_j+1
-    segments: Segments | None = None  # of a long chain, of which a rank has some: there may be N links
+    segments: Segments | None = field(default=None, metadata=COMMON)  # of a long chain, of which a rank has some: there may be N links
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:
@@ -149,13 +152,13 @@ class Chain(ByMember):
             segments=self.segments,
         )
 
-    def predicted_objective(self, which: NDArray[np.int64], step: Unknowns) -> Array:
-        """||F1 + A ds + B dp||^2 of some members (m,): the objective where their small steps lead."""
+    def predicted_squares(self, which: NDArray[np.int64], step: Unknowns) -> Array:
+        """||F1 + A ds + B dp||^2 at the nodes of some members (m, N): the objective where small steps lead."""
         rows = self.residuals.rows[which]
         rows += (_of(self.rows_by_node, which) @ step.nodes[..., None])[..., 0]
         rows += (_of(self.rows_by_parameters, which) @ step.parameters[:, None, :, None])[..., 0]
-        objective: Array = np.einsum("mjk,mjk->m", rows, rows)
-        return objective
+        squares: Array = np.einsum("mjk,mjk->mj", rows, rows)
+        return squares
 
 
 def _of(rows: Array, which: NDArray[np.int64]) -> Array:

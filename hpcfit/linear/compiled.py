@@ -17,7 +17,7 @@ from hpcfit.kernels.compiler import find_compiler
 from hpcfit.kernels.room import room
 from hpcfit.linear.chain import Chain, Residuals, Scales, Unknowns, scaled_residuals
 from hpcfit.linear.dense import generalised_inverse
-from hpcfit.linear.inverse import AnyInverse, Numbers, first_nodes
+from hpcfit.linear.inverse import AnyInverse, Numbers, first_nodes, root_sums
 from hpcfit.linear.windows import GROWTH
 from hpcfit.records import Array
 
@@ -46,11 +46,11 @@ class Structure(ctypes.Structure):
 def can_be_compiled(chain: Chain) -> bool:
     """Whether machine code is there and pays."""
     _, _, k, n, q = chain.shape
-    return n + q <= WIDEST and k <= WIDEST and _has_compiler()
+    return n + q <= WIDEST and k <= WIDEST and has_compiler()
 
 
 @lru_cache(maxsize=1)
-def _has_compiler() -> bool:
+def has_compiler() -> bool:
     return find_compiler() is not None
 
 
@@ -69,7 +69,7 @@ class _Task:
             "links_by_parameters": np.ascontiguousarray(chain.links_by_parameters),
             "rows": np.ascontiguousarray(chain.residuals.rows),
             "links": np.ascontiguousarray(chain.residuals.links),
-            "linked": np.array(chain.linked, dtype=np.uint8),
+            "linked": chain.linked.astype(np.uint8),
             "states": np.empty((members, n)),
             "parameters": np.empty((members, q)),
             "step_nodes": room(members, nodes, n),
@@ -159,6 +159,9 @@ class CompiledInverse:
         for at, own in self._among(which):
             (of_nodes[at],), (of_parameters[at],) = own.covariance_factor(np.array([0]), all_nodes=all_nodes)
         return of_nodes, of_parameters
+
+    def node_errors(self, which: Numbers) -> Array:
+        return root_sums(self.covariance_factor(which, all_nodes=True)[0])
 
     def blind(self, which: Numbers) -> tuple[Array, Array]:
         q = self.chain.shape[-1]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hpcfit.linear.chain import Chain, Unknowns
 from hpcfit.linear.compiled import can_be_compiled, held_steps
+from hpcfit.linear.segments import Segments
+from hpcfit.mpi.together import gathered
 from hpcfit.records import Array
 
 
-def held_step(chain: Chain, z: Unknowns, precision: Array) -> tuple[Array, Array]:
+def held_step(comm: Any, chain: Chain, z: Unknowns, precision: Array) -> tuple[Array, Array]:
     """The misfit (M,), and the dp of smallest scaled length that minimises B dp + r and w (H dp + d) (M, q).
 
     precision (n,): w. Machine code where there is a compiler; a member whose condition is in doubt goes to
     the reference.
     """
+    if chain.segments is not None:
+        return _long_held_step(comm, chain, chain.segments, precision)
     if not can_be_compiled(chain):
         return held_step_reference(chain, precision)
     misfit, step, doubtful = held_steps(chain, z, precision)
@@ -32,9 +38,34 @@ def held_step_reference(chain: Chain, precision: Array) -> tuple[Array, Array]:
     )
     gaps = precision * chain.residuals.links
     right = np.concatenate([chain.residuals.rows.reshape(members, -1), gaps.reshape(members, -1)], axis=1)
-    size = np.sqrt((table**2).sum(axis=1))
+    return (right**2).sum(axis=1), _smallest_step(np.concatenate([table, right[..., None]], axis=2))
+
+
+def _smallest_step(table: Array) -> Array:
+    """The dp of smallest length, with columns of equal size, that minimises rows on (dp, 1) (M, rows, q + 1)."""
+    triangle: Array = np.linalg.qr(table, mode="r")  # type: ignore[assignment]
+    square, right = triangle[..., :-1], triangle[..., -1]
+    size = np.sqrt((square**2).sum(axis=1))
     size = np.where(size > 0.0, size, 1.0)
-    orthogonal, triangle = np.linalg.qr(table / size[:, None])
-    projected = np.einsum("mrq,mr->mq", orthogonal, right)
-    solved: Array = -(np.linalg.pinv(triangle, rcond=1e-10) @ projected[..., None])[..., 0] / size
-    return (right**2).sum(axis=1), solved
+    solved: Array = -(np.linalg.pinv(square / size[:, None], rcond=1e-10) @ right[..., None])[..., 0] / size
+    return solved
+
+
+def _long_held_step(
+    comm: Any, chain: Chain, segments: Segments, precision: Array
+) -> tuple[Array, Array]:
+    """The same for nodes that are spread over ranks: a triangle of each segment, then one of all."""
+    _, nodes, _, _, q = chain.shape
+    misfit, triangles = np.zeros(len(segments)), np.zeros((len(segments), q + 1, q + 1))
+    for s, (first, count) in enumerate(zip(segments.first, segments.nodes, strict=True)):
+        here = slice(first, first + count)
+        rows = np.concatenate([chain.rows_by_parameters[0, here], chain.residuals.rows[0, here, :, None]], axis=2)
+        links = np.concatenate(
+            [chain.links_by_parameters[0, here], chain.residuals.links[0, here, :, None]], axis=2
+        )
+        links *= precision[:, None]
+        table = np.concatenate([rows.reshape(-1, q + 1), links.reshape(-1, q + 1), np.zeros((q + 1, q + 1))])
+        misfit[s] = table[:, q] @ table[:, q]
+        triangles[s] = np.linalg.qr(table, mode="r")
+    everybody = gathered(comm, triangles).reshape(1, -1, q + 1)
+    return gathered(comm, misfit).sum(keepdims=True), _smallest_step(everybody)

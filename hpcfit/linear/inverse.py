@@ -55,6 +55,9 @@ class Inverse(Protocol):
         For nodes (m, N, n, f), or those at which an experiment begins, and for the parameters (m, q, f).
         """
 
+    def node_errors(self, which: Numbers) -> Array:
+        """Root of the diagonal of the covariance at all nodes (m, N, n), or at those of this rank."""
+
     def blind(self, which: Numbers) -> tuple[Array, Array]:
         """How far unknowns take part in directions that the data do not see: (m, e n) and (m, q), else zero.
 
@@ -109,6 +112,9 @@ class AnyInverse:
         wanted = nodes if all_nodes else nodes[:, first_nodes(self.linked)]
         return wanted * scales.states[:, None, :, None], parameters * scales.parameters[..., None]
 
+    def node_errors(self, which: Numbers) -> Array:
+        return root_sums(self.covariance_factor(which, all_nodes=True)[0])
+
     def blind(self, which: Numbers) -> tuple[Array, Array]:
         members, _, _, n, q = self._chain.take(which).shape
         first = first_nodes(self.linked)
@@ -119,6 +125,12 @@ class AnyInverse:
         return np.linalg.norm(states, axis=2), np.linalg.norm(directions[0][1], axis=2)
 
 
-def first_nodes(linked: tuple[bool, ...]) -> list[int]:
+def first_nodes(linked: NDArray[np.bool_]) -> list[int]:
     """The node at which each experiment begins."""
-    return [0, *(j + 1 for j, same in enumerate(linked) if not same)]
+    return [0, *(np.flatnonzero(~linked) + 1).tolist()]
+
+
+def root_sums(factors: Array) -> Array:
+    """Roots of the diagonal of L L^t (...,) for L (..., f)."""
+    roots: Array = np.sqrt((factors**2).sum(axis=-1))
+    return roots

@@ -207,12 +207,15 @@ class TreeSolver:
     def freedoms(self) -> int:
         return self.coarse.freedoms
 
-    def factors(self) -> tuple[Array, Array]:
+    def factors(self, windows: Condensed) -> tuple[Array, Array]:
         """L of the covariance: windows (W, n, n + q), parameters (q, n + q); see `Coarse.factors`."""
+        self._grow(windows)
         values, parameters = self.coarse.factors()
         return self._window_states(values, 0.0), parameters
 
-    def unseen(self) -> tuple[Array, Array]:
+    def unseen(self, windows: Condensed) -> tuple[Array, Array]:
+        """Directions that the data do not see, as `factors`."""
+        self._grow(windows)
         values, parameters = self.coarse.unseen()
         return self._window_states(values, 0.0), parameters
 
@@ -260,11 +263,12 @@ class LongInverse:
     def multipliers(self, which: Numbers) -> Array:
         raise NotImplementedError("T1 is for problems that a rank has as a whole")
 
-    def covariance_factor(self, which: Numbers) -> tuple[Array, Array]:
-        """Of the first node of each experiment (1, e, n, e n + q), and of the parameters (1, q, e n + q)."""
+    def covariance_factor(self, which: Numbers, *, all_nodes: bool) -> tuple[Array, Array]:
+        """Of the first node of each experiment, on all ranks; of all nodes there are `node_errors`."""
+        assert not all_nodes
         n, q = self.task.n, self.task.q
         windows, parameters = self._factors
-        own, first = self._at_begins(windows)
+        first = self._at_begins(windows)
         count = len(first)
         nodes = np.zeros((count, n, count * n + q))
         for e in range(count):
@@ -286,23 +290,20 @@ class LongInverse:
 
     @cached_property
     def _factors(self) -> tuple[Array, Array]:
-        self.solver.solve(self._windows)  # it may have solved for others since
-        found: tuple[Array, Array] = self.solver.factors()
+        found: tuple[Array, Array] = self.solver.factors(self._windows)
         return found
 
-    def _at_begins(self, windows: Array) -> tuple[Numbers, Array]:
-        """Experiments, and what stands at their first windows, of all ranks."""
-        segments = self.task.segments
-        begins = np.flatnonzero(segments.number == 0)
+    def _at_begins(self, windows: Array) -> Array:
+        """What stands at the first window of each experiment, of all ranks (e, ...)."""
+        begins = np.flatnonzero(self.task.segments.number == 0)
         at = (np.cumsum(self._windows.counts) - self._windows.counts)[begins]
-        return gathered(self.comm, segments.experiment[begins]), gathered(self.comm, windows[at])
+        return gathered(self.comm, windows[at])
 
     def blind(self, which: Numbers) -> tuple[Array, Array]:
         if self.rank[0] == self.freedoms:
             return np.zeros((1, self.freedoms - self.task.q)), np.zeros((1, self.task.q))
-        self.solver.solve(self._windows)
-        windows, parameters = self.solver.unseen()
-        _, first = self._at_begins(windows)
+        windows, parameters = self.solver.unseen(self._windows)
+        first = self._at_begins(windows)
         return np.linalg.norm(first, axis=2).reshape(1, -1), np.linalg.norm(parameters, axis=1)[None]
 
 

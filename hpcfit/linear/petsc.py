@@ -1,21 +1,34 @@
-"""The solver for one long series on many ranks: the augmented system, factorised by PETSc with MUMPS."""
+"""Windows of all ranks as one sparse symmetric system, factorised by PETSc with MUMPS.
+
+Its unknowns are for each window the residuals v of its rows, its state s, and the multipliers lambda of its
+link to the next; then the residuals of the rows on parameters alone, and the parameters p:
+
+    -v + R s + S p + c = 0        E s - s' + D p + e = 0
+    R^t v + E^t lambda - lambda' = 0        sum S^t v + D^t lambda = 0
+
+with s' of the window after and lambda' of the link before. Rows are not squared (the augmented form of
+Björck 1996, sec. 2.7). If the data determine all unknowns, each v and each lambda has a negative eigenvalue.
+Each rank has the rows of its own windows, the last one the border too.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from hpcfit.linear.augmented import CompressedRows, Layout, upper_triangle
-from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
-from hpcfit.linear.dense import GeneralisedInverse, generalised_inverse
-from hpcfit.linear.windows import Windows, carried, condense
+from hpcfit.linear.long import Condensed, Task, TreeSolver
+from hpcfit.linear.segments import Numbers
 from hpcfit.mpi.serial import Serial
 from hpcfit.mpi.together import agreed, everywhere, gathered
 from hpcfit.records import Array, InputError, Mistake
+
+Flags = NDArray[np.bool_]
 
 REFINEMENTS = 2
 MUMPS_OPTIONS = {
@@ -29,122 +42,183 @@ TOO_SMALL, SINGULAR = (-8, -9), -10  # INFOG(1)
 SUSPICIOUS = 1e-7  # singular values below this part of the largest may be zero, for all that the factors tell
 
 
-@dataclass(frozen=True)
-class PetscInverse:
-    """J+ of (4.9) for one scaled chain of one member, if the data determine all its unknowns.
+class PetscSolver(TreeSolver):
+    """Steps by PETSc; covariance by the tree, which also solves what is not determined, or not with a margin."""
 
-    All ranks make it and use it together, and get the same answers. f degrees of freedom.
-    """
+    def __init__(self, comm: Any, task: Task) -> None:
+        super().__init__(comm, task)
+        self.petsc = everywhere(comm, _petsc)
+        self.system: System | None = None
+        self.usable = True
 
-    comm: Any
-    chain: Chain
-    windows: Windows
-    layout: Layout
-    rows: CompressedRows
-    system: System
+    def solve(self, windows: Condensed) -> tuple[Array, Array]:
+        if self.system is None:
+            self._factorise(windows)
+        if not self.usable:
+            return super().solve(windows)
+        assert self.system is not None
+        layout, (_, right) = self.layout, self._border(windows)
+        solution = self.system.solve(layout.packed(windows, right, self.size))
+        return solution[layout.states], self._everybodys(solution)
 
-    def solve(self, residuals: Residuals) -> Unknowns:
-        """dz = -J+ F (4.9); NaN for an F that is not finite."""
-        _, n_nodes, _, n, q = self.chain.shape
-        if not residuals.finite().all():
-            return Unknowns(np.full((1, n_nodes, n), np.nan), np.full((1, q), np.nan))
-        at_nodes, solution = self._solution(residuals)
-        nodes, parameters = self._expanded(solution[:, None])
-        return Unknowns(at_nodes + nodes[None, ..., 0], parameters[None, :, 0])
+    def _factorise(self, windows: Condensed) -> None:
+        n, q = self.task.n, self.task.q
+        self.layout = Layout.of(self.comm, n, q, window_joints(windows, self.task))
+        border, _ = self._border(windows)
+        squares = (windows.rows[:, :, : n + q] ** 2).sum(axis=1)
+        largest = gathered(self.comm, squares[:, :n].sum(axis=1)).max()
+        shared = gathered(self.comm, squares[:, n:].sum(keepdims=True)).sum()
+        self.size = float(np.sqrt(largest + shared)) or 1.0
+        upper = upper_triangle(self.layout, windows, border / self.size, self.size)
+        self.system = System.of(self.comm, self.petsc, upper)
+        self.usable = self._is_determined()
+        if not self.usable:
+            super().solve(windows)  # for the rank
 
-    @property
-    def rank(self) -> NDArray[np.int64]:
-        """Full (1,)."""
-        return np.array([self.freedoms])
+    def _border(self, windows: Condensed) -> tuple[Array, Array]:
+        """The rows on parameters alone of all windows as one triangle (q, q), and its right-hand side (q,)."""
+        n, q = self.task.n, self.task.q
+        own = windows.rows[:, n:, n:].reshape(-1, q + 1)
+        part: Array = np.linalg.qr(np.concatenate([own, np.zeros((q + 1, q + 1))]), mode="r")  # type: ignore[assignment]
+        whole: Array = np.linalg.qr(gathered(self.comm, part), mode="r")  # type: ignore[assignment]
+        return whole[:q, :q], whole[:q, q]
 
-    @property
-    def freedoms(self) -> int:
-        """How many unknowns the data have to determine."""
-        return self.layout.freedoms
+    def _everybodys(self, solution: Array) -> Array:
+        """The parameters, which the last rank has, on all ranks."""
+        layout = self.layout
+        own = solution[layout.parameters] if layout.has_border else np.zeros(0)
+        return gathered(self.comm, own)
 
-    def covariance_factor(self) -> tuple[Array, Array]:
-        """L of the covariance L L^t: for the nodes (1, N, n, f) and for the parameters (1, q, f).
-
-        L is J+ applied to an orthonormal base of all that the unknowns can do to the rows, J J+ applied to as
-        many random rows. An error of the base counts only in second order.
-        """
-        random = np.random.default_rng(0).normal(size=(self.freedoms, self.layout.n_rows))
-        left = [self.layout.rows_of(self.system.solve(self.layout.packed(rows=each))) for each in random]
-        base, _ = np.linalg.qr((random - np.array(left)).T)
-        changes = base.T / self.rows.size
-        solutions = [self.system.solve(self.layout.packed(rows=each)) for each in changes]
-        nodes, parameters = self._expanded(np.stack(solutions, axis=1))
-        return nodes[None], parameters[None]
-
-    def null_directions(self, node: int = 0) -> tuple[Array, Array]:
-        """None, so zero: node (1, n, f), parameters (1, q, f)."""
-        _, _, _, n, q = self.chain.shape
-        return np.zeros((1, n, self.freedoms)), np.zeros((1, q, self.freedoms))
-
-    def multipliers(self, residuals: Residuals, step: Unknowns) -> Array:
-        """lambda_c of (4.10) for every link (1, N - 1, n): at joints by the system, inside by recursion."""
-        chain, layout = self.chain, self.layout
-        rho = residuals.rows[0] + (chain.rows_by_node[0] @ step.nodes[0, ..., None])[..., 0]
-        rho += chain.rows_by_parameters[0] @ step.parameters[0]
-        pull = np.einsum("jki,jk->ji", chain.rows_by_node[0], rho)  # A^t rho
-        result = np.zeros_like(residuals.links[0])
-        _, solution = self._solution(residuals)
-        result[layout.joints] = -(self.rows.size**2) * solution[layout.multipliers]
-        for j in np.flatnonzero(~self.windows.closes[0])[::-1]:
-            result[j] = -pull[j + 1]
-            if j + 1 < len(result):
-                result[j] += chain.links_by_node[0, j + 1].T @ result[j + 1]
-        return result[None]
-
-    def take(self, members: Members) -> PetscInverse:
-        """There is one member to take."""
-        return self
-
-    def is_determined(self) -> bool:
+    def _is_determined(self) -> bool:
         """Whether the rank is full, with a margin.
 
         Where the inertia is wrong it is not; where it is right it need not be, since chance gives a sign to
         a pivot that should be zero. But then the covariance, applied to random numbers, is too large.
         """
+        assert self.system is not None
         layout = self.layout
-        if not self.system.has_negative_pivots(layout.n_rows + layout.multipliers.size):
+        negative = layout.states.size + layout.multipliers.size + (self.task.q if layout.has_border else 0)
+        if not self.system.has_negative_pivots(int(gathered(self.comm, np.array([negative])).sum())):
             return False
+        own = layout.unknowns
         random = np.zeros(layout.size)
-        random[layout.unknowns] = np.random.default_rng(0).normal(size=len(layout.unknowns))
-        covariance = np.linalg.norm(self.system.solve(random)[layout.unknowns])
-        return bool(covariance < SUSPICIOUS**-2)
+        random[own] = np.random.default_rng(self.comm.rank).normal(size=len(own))
+        squares = (self.system.solve(random)[own] ** 2).sum(keepdims=True)
+        return bool(gathered(self.comm, squares).sum() < SUSPICIOUS**-4)
 
-    def _solution(self, residuals: Residuals) -> tuple[Array, Array]:
-        """The inhomogeneous part of the nodes (1, N, n), and the unknowns of the system."""
-        at_nodes, at_ends = carried(self.chain.links_by_node, self.windows, residuals.links)
-        rows = residuals.rows[0] + (self.chain.rows_by_node[0] @ at_nodes[0, ..., None])[..., 0]
-        compressed = self.rows.compressed(self.comm, rows)
-        links = at_ends[0, self.layout.joints]
-        return at_nodes, self.system.solve(self.layout.packed(rows=compressed, links=links))
+    @property
+    def rank(self) -> int:
+        return self.freedoms if self.usable else self.coarse.rank
 
-    def _expanded(self, solutions: Array) -> tuple[Array, Array]:
-        """Nodes (N, n, f) and parameters (q, f) of solutions (., f), without the inhomogeneous part."""
-        states, parameters = solutions[self.layout.states], solutions[self.layout.parameters]
-        nodes: Array = self.windows.by_window[0] @ states[self.windows.number[0]]
-        return nodes + self.windows.by_parameters[0] @ parameters, parameters
+    @property
+    def freedoms(self) -> int:
+        begins = int((self.task.segments.number == 0).sum())
+        return self.task.n * int(gathered(self.comm, np.array([begins])).sum()) + self.task.q
 
 
-def petsc_inverse(comm: Any, chain: Chain) -> PetscInverse | GeneralisedInverse:
-    """Condense, compress, assemble and factorise; all ranks have the chain, each deals with some windows.
+def window_joints(windows: Condensed, task: Task) -> Flags:
+    """Whether a link leads on from each window (W,)."""
+    joined = np.ones(len(windows.begins), dtype=bool)
+    joined[np.cumsum(windows.counts) - 1] = task.segments.joined
+    return joined
 
-    A problem of deficient rank, or close to it, goes to the dense solver: the factors of a singular matrix
-    tell neither which directions the data do not see, nor the relaxed solution.
-    """
-    petsc = everywhere(comm, _petsc)
-    if chain.shape[0] != 1:
-        mistake = f"this solver fits one member at a time, not {chain.shape[0]}"
-        raise InputError(Mistake("", mistake, 'choose "dense"', "fit.solver", "petsc"))
-    windows = condense(chain)
-    layout = Layout.of(chain, windows)
-    rows = CompressedRows.of(comm, chain, windows)
-    system = System.of(comm, petsc, upper_triangle(layout, windows, rows))
-    plus = PetscInverse(comm, chain, windows, layout, rows, system)
-    return plus if plus.is_determined() else generalised_inverse(chain)
+
+@dataclass(frozen=True)
+class Layout:
+    """Where this rank's unknowns stand among them. W windows, C of them joined to the next."""
+
+    first: int  # unknown of this rank
+    joined: Flags  # (W,) a link leads on from the window
+    residuals: Numbers  # (W, n) v
+    states: Numbers  # (W, n) s
+    multipliers: Numbers  # (C, n) lambda
+    border: Numbers  # (q,) v of the rows on parameters alone; the last rank has them
+    parameters: Numbers  # (q,) p
+    size: int  # unknowns of this rank
+    total: int
+    has_border: bool
+
+    @classmethod
+    def of(cls, comm: Any, n: int, q: int, joined: Flags) -> Layout:
+        lengths = 2 * n + n * joined.astype(np.int64)
+        before = np.cumsum(lengths) - lengths
+        every = gathered(comm, np.array([lengths.sum()]))
+        first, windows_end, unit = int(every[: comm.rank].sum()), int(every.sum()), np.arange(n)
+        last = comm.rank == comm.size - 1
+        return cls(
+            first=first,
+            joined=joined,
+            residuals=before[:, None] + unit,
+            states=before[:, None] + n + unit,
+            multipliers=before[joined][:, None] + 2 * n + unit,
+            border=windows_end - first + np.arange(q),
+            parameters=windows_end - first + q + np.arange(q),
+            size=int(lengths.sum()) + (2 * q if last else 0),
+            total=windows_end + 2 * q,
+            has_border=last,
+        )
+
+    @property
+    def unknowns(self) -> Numbers:
+        """States, and parameters where they are."""
+        border = self.parameters if self.has_border else self.parameters[:0]
+        return np.concatenate([self.states.ravel(), border])
+
+    def packed(self, windows: Condensed, border: Array, size: float) -> Array:
+        """The right-hand side: -c of the rows, -e of the joints."""
+        right = np.zeros(self.size)
+        right[self.residuals] = -windows.rows[:, : self.states.shape[1], -1] / size
+        right[self.multipliers] = -windows.ends[self.joined, :, -1]
+        if self.has_border:
+            right[self.border] = -border / size
+        return right
+
+
+def upper_triangle(layout: Layout, windows: Condensed, border: Array, size: float) -> csr_matrix:
+    """The upper triangle of this rank's rows of the system; the border stands with the last rank."""
+    v, s, p, joined = layout.residuals, layout.states, layout.parameters, layout.joined
+    n, f = s.shape[1], windows.rows.shape[1]
+    ends, multipliers = windows.ends[joined], layout.multipliers
+    i, k = np.triu_indices(n)
+    blocks = [
+        (v, v, -1.0),
+        (s, s, 0.0),
+        (v[:, i], s[:, k], windows.rows[:, i, k] / size),
+        (v[:, :, None], p, windows.rows[:, :n, n:f] / size),
+        (multipliers, multipliers, 0.0),
+        (s[joined][:, None], multipliers[:, :, None], ends[:, :, :n]),
+        (multipliers, multipliers[:, :1] + 2 * n + np.arange(n), -1.0),  # s of the next window, behind its v
+        (multipliers[:, :, None], p, ends[:, :, n:f]),
+    ]
+    if layout.has_border:
+        i, k = np.triu_indices(len(p))
+        blocks += [
+            (layout.border, layout.border, -1.0),
+            (layout.border[i], p[k], border[i, k]),
+            (p, p, 0.0),
+        ]
+    entries = [np.broadcast_arrays(*block) for block in blocks]
+    row, column, value = (np.concatenate([entry[part].ravel() for entry in entries]) for part in range(3))
+    return csr_matrix((value, (row, column + layout.first)), shape=(layout.size, layout.total))
+
+
+def log_view(comm: Any) -> str:
+    """What PETSc says of its own work since it was begun; '' where it was not used."""
+    if _BEGUN:
+        petsc = _petsc()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.txt"
+            name = comm.bcast(str(path))
+            group = petsc.COMM_SELF if isinstance(comm, Serial) else comm
+            viewer = petsc.Viewer().createASCII(name, comm=group)
+            petsc.Log.view(viewer)
+            viewer.destroy()
+            comm.barrier()
+            return str(comm.bcast(path.read_text() if comm.rank == 0 else ""))
+    return ""
+
+
+_BEGUN: list[bool] = []
 
 
 def _petsc() -> Any:
@@ -160,6 +234,9 @@ def _petsc() -> Any:
             'or choose "dense"'
         )
         raise InputError(Mistake("", f"PETSc is missing ({error})", remedy, "fit.solver", "petsc")) from None
+    if not _BEGUN:
+        PETSc.Log.begin()
+        _BEGUN.append(True)
     return PETSc
 
 
@@ -202,17 +279,17 @@ class System:
         return regular and self.factors.getMumpsInfog(12) == count
 
     def solve(self, right: Array) -> Array:
-        """With iterative refinement; all ranks give the same right-hand side and get the whole solution."""
-        first, last = self.matrix.getOwnershipRange()
+        """With iterative refinement; each rank has its own part."""
         whole, solution, rest, correction = self.vectors
-        whole.setArray(right[first:last])
+        whole.setArray(right)
         self.solver.solve(whole, solution)
         for _ in range(REFINEMENTS):
             self.matrix.mult(solution, rest)
             rest.aypx(-1.0, whole)
             self.solver.solve(rest, correction)
             solution.axpy(1.0, correction)
-        return gathered(self.comm, solution.getArray().copy())
+        own: Array = solution.getArray().copy()
+        return own
 
 
 def _factorised(petsc: Any, matrix: Any, workspace: int) -> Any:

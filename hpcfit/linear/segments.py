@@ -62,7 +62,9 @@ class Segments:
 
     def sums(self, values: Array) -> Array:
         """Sums over the nodes of each segment (S, ...) of values by node (N, ...)."""
-        totals: Array = np.add.reduceat(values, self.first, axis=0)
+        there = self.first < len(values)  # the last may have a node and no link
+        totals = np.zeros((len(self), *values.shape[1:]))
+        totals[there] = np.add.reduceat(values, self.first[there], axis=0)
         return totals
 
     def shares(self, parts: int, cost: Array | None = None) -> list[slice]:

@@ -9,6 +9,7 @@ from hpcfit.linear.chain import Chain, Unknowns
 from hpcfit.linear.compiled import CompiledInverse, can_be_compiled
 from hpcfit.linear.dense import generalised_inverse
 from hpcfit.linear.inverse import AnyInverse, Inverse
+from hpcfit.linear.long import LongInverse
 
 Solver = Callable[[Any, Chain, Unknowns], Inverse]
 
@@ -20,14 +21,16 @@ def reference(comm: Any, chain: Chain, z: Unknowns) -> Inverse:
 
 def dense(comm: Any, chain: Chain, z: Unknowns) -> Inverse:
     """Machine code where there is a compiler and the problem is small enough, else the reference."""
+    if chain.segments is not None:
+        return LongInverse(comm, chain, z)
     return CompiledInverse(chain, z) if can_be_compiled(chain) else reference(comm, chain, z)
 
 
 def petsc(comm: Any, chain: Chain, z: Unknowns) -> Inverse:
-    """PETSc with MUMPS on all ranks; imported only where it is asked for."""
-    from hpcfit.linear.petsc import petsc_inverse
+    """PETSc with MUMPS on all ranks, for nodes that are spread over them; imported where it is asked for."""
+    from hpcfit.linear.petsc import PetscSolver
 
-    return AnyInverse(chain, z, lambda scaled: petsc_inverse(comm, scaled))
+    return LongInverse(comm, chain, z, PetscSolver)
 
 
 SOLVERS: dict[str, Solver] = {"dense": dense, "petsc": petsc, "reference": reference}

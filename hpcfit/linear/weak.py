@@ -6,21 +6,28 @@ back along it substitutes; linear in the number of nodes, whatever grows along t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hpcfit.linear.chain import Chain, Scales, Unknowns
 from hpcfit.linear.compiled import can_be_compiled, weak_steps
+from hpcfit.linear.long import long_weak_step
 from hpcfit.linear.scaling import natural_scales
 from hpcfit.records import Array
 
 SMALLEST_HOLD = 1e-8  # keeps a state that neither data nor links see where it is
 
 
-def loose_step(chain: Chain, z: Unknowns, looseness: Array, holds: Array) -> tuple[Scales, Unknowns]:
+def loose_step(
+    comm: Any, chain: Chain, z: Unknowns, looseness: Array, holds: Array
+) -> tuple[Scales, Unknowns]:
     """Natural scales and the step with loose continuity, in the problem's own units; see `weak_step`.
 
     Machine code where there is a compiler; a member whose condition is in doubt goes to the reference.
     """
+    if chain.segments is not None:
+        return long_weak_step(comm, chain, z, looseness, holds)
     if not can_be_compiled(chain):
         return _reference(chain, z, looseness, holds)
     scales, step, doubtful = weak_steps(chain, z, looseness, holds)

@@ -40,6 +40,27 @@ def everywhere(comm: Any, action: Callable[[], T]) -> T:
     return result
 
 
+def on_few(comm: Any, most: int, action: Callable[[Any], T]) -> T:
+    """Run `action` on a group of at most so many ranks; all ranks get its result, or its error."""
+    if comm.size <= most:
+        return action(comm)
+    few = comm.Split(int(comm.rank >= most), comm.rank)
+    result: Any = None
+    error: Exception | None = None
+    if comm.rank < most:
+        try:
+            result = action(few)
+        except Exception as raised:
+            if not is_agreed(few, raised):
+                raise
+            error = raised
+    few.Free()
+    result, error = comm.bcast((result, error))
+    if error is not None:
+        raise agreed(error)
+    return result
+
+
 def agreed(error: Exception) -> Exception:
     """Mark an error as known to all ranks: they may end together, no rank has to pull the others down."""
     error.agreed = True  # type: ignore[attr-defined]

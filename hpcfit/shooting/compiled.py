@@ -52,7 +52,7 @@ def measured(
         "times": np.ascontiguousarray(what.grid.data_times),
         "data": np.ascontiguousarray(what.data),
         "weights": np.ascontiguousarray(what.weights),
-        "linked": np.array(what.grid.linked, dtype=np.uint8),
+        "linked": what.grid.linked.astype(np.uint8),
         "free": np.array(what.free, dtype=np.int64),
         "rows": rows,
         "links": links,

@@ -65,8 +65,10 @@ class Grid:
     output_of: tuple[NDArray[np.int64], ...]  # per experiment (n_times,): the output at that node
 
     @cached_property
-    def linked(self) -> tuple[bool, ...]:
-        return tuple(bool(same) for same in self.experiment[1:] == self.experiment[:-1])
+    def linked(self) -> NDArray[np.bool_]:
+        """(N - 1,) False where an experiment ends."""
+        same: NDArray[np.bool_] = self.experiment[1:] == self.experiment[:-1]
+        return same
 
     @cached_property
     def data_times(self) -> Array:
@@ -104,8 +106,6 @@ def make_grid(data_times: Sequence[Array], nodes: Sequence[Array]) -> Grid:
 
 def _running(node: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The output of each data time: 0 at its node, else 1, 2, ... within the interval."""
-    slot = np.zeros(len(node), dtype=np.int64)
-    for i in range(len(node)):
-        if inside[i]:
-            slot[i] = slot[i - 1] + 1 if i and node[i - 1] == node[i] else 1
-    return slot
+    count = np.cumsum(inside)
+    begins = np.searchsorted(node, node)  # the first time of the same node
+    return np.where(inside, count - count[begins] + inside[begins], 0)

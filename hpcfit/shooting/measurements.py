@@ -44,7 +44,7 @@ class Measurements:
         )
         rows = _weighted(self._weights(), read - self.data)
         defects: Array = flown.ends[:, :, -1] - z.nodes[:, 1:]  # x(tau_j+1; s_j, p) - s_j+1 (4.5)
-        defects[:, ~np.array(self.grid.linked)] = 0.0
+        defects[:, ~self.grid.linked] = 0.0
         return Residuals(rows.reshape(*z.nodes.shape[:2], -1), defects)
 
     def slopes(self, z: Unknowns, parameters: Array, flown: Intervals) -> tuple[Array, Array]:

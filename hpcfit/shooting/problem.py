@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hpcfit.flow.propagate import MAP_STEPS, METHODS, propagate
 from hpcfit.flow.shots import Shots, can_shoot, shoot
+from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns, is_everybody
 from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
@@ -56,6 +57,10 @@ class Problem:
             return self
         return replace(self, tolerance=max(tolerance, self.tolerance or METHODS["taylor"].tolerance))
 
+    def across(self, comm: Any) -> Across:
+        """Every rank has all nodes."""
+        return Across(comm)
+
     @property
     def members(self) -> int:
         return len(self.data)
@@ -98,6 +103,7 @@ class Problem:
             residuals=residuals,
             linked=self.grid.linked,
             alive=alive,
+            arrivals=flown.ends[:, :, -1],
         )
 
     @property

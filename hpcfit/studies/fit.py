@@ -17,6 +17,7 @@ from hpcfit.leastsq.statistics import Spread, common_factor, fisher_factor, invo
 from hpcfit.leastsq.strategy import PHASES, Options, plausible_objective, solve
 from hpcfit.linear.chain import Unknowns
 from hpcfit.linear.inverse import first_nodes
+from hpcfit.linear.segments import Segments
 from hpcfit.linear.solvers import SOLVERS
 from hpcfit.models.define import Model
 from hpcfit.models.derivatives import derivative
@@ -25,11 +26,13 @@ from hpcfit.models.graph import Symbol
 from hpcfit.models.names import nearest
 from hpcfit.models.strings import expression_of
 from hpcfit.mpi.serial import SERIAL
-from hpcfit.mpi.together import everywhere, on_root
+from hpcfit.mpi.together import everywhere, on_few, on_root
 from hpcfit.records import Array, Estimates, FitResult, InputError, Mistake, Outcome, Pieces, Series
 from hpcfit.shooting.experiments import Experiment
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.shooting.pose import Posed, pose
+from hpcfit.shooting.slices import sliced
+from hpcfit.studies.long import all_rows, brought_together, chosen_solver, segments_of, solver_log
 
 POINTS_PER_PIECE = 9
 MOST_POINTS = 20_000  # of a picture's path; longer series get fewer points a piece
@@ -82,8 +85,13 @@ def fit(
         return posed, options, _derived_expressions(model, derived or {})
 
     posed, options, expressions = everywhere(comm, begin)
-    on_root(comm, lambda: check_start(posed))  # and compiles, for all ranks
-    solved = solve_posed(comm, posed, options, watch)
+    segments = segments_of(posed, level=level, solver=solver)
+    if segments is None:
+        on_root(comm, lambda: check_start(posed))  # and compiles, for all ranks
+        solved = solve_posed(comm, posed, options, watch)
+    else:
+        options = replace(options, solver=SOLVERS[chosen_solver(solver, segments)])
+        solved = on_few(comm, len(segments), lambda few: solve_long(few, posed, segments, options, watch))
     return _result(
         model,
         posed,
@@ -94,7 +102,7 @@ def fit(
         fixed=fixed or {},
         expressions=expressions,
         truth=truth or {},
-        solver=solver or "dense",
+        solver=chosen_solver(solver, segments),
     )
 
 
@@ -105,6 +113,8 @@ class Solved:
     course: Course
     degrees_of_freedom: Numbers  # (M,)
     seconds: float  # from the start to the covariance
+    rows: Array | None = None  # (1, N, k) read less given, of member 0, where that is known already
+    log: str = ""  # of the solver
 
 
 def chosen_options(
@@ -120,16 +130,37 @@ def chosen_options(
     return Options(tolerance, max_iterations, level, phases, SOLVERS[solver or "dense"])
 
 
-def solve_posed(comm: Any, posed: Posed, options: Options, watch: Watch | None = None) -> Solved:
-    """From the start to the solution and its covariance, all members side by side."""
+def solve_posed(
+    comm: Any,
+    posed: Posed,
+    options: Options,
+    watch: Watch | None = None,
+    freedom: Numbers | None = None,
+) -> Solved:
+    """From the start to the solution and its covariance, all members side by side.
+
+    freedom: the degrees of freedom (M,), where `posed` is a part of the problem only.
+    """
     course = Course.begin(posed.start, watch, experiments=len(posed.experiments))
-    freedom = degrees_of_freedom(posed)
+    freedom = degrees_of_freedom(posed) if freedom is None else freedom
     largest = plausible_objective(freedom, posed.sigma_known)
     clock = time.perf_counter()
     with np.errstate(all="ignore"):  # what is not finite is found and reported member by member
         for _ in solve(comm, posed.problem, course, posed.precision, largest, options, posed.rough):
             pass
     return Solved(course, freedom, time.perf_counter() - clock)
+
+
+def solve_long(
+    comm: Any, posed: Posed, segments: Segments, options: Options, watch: Watch | None = None
+) -> Solved:
+    """The same for a problem whose nodes are spread over ranks; all ranks get all nodes of the solution."""
+    own = sliced(comm, posed, segments)
+    on_root(comm, lambda: check_start(own))  # and compiles, for all ranks
+    everywhere(comm, lambda: check_start(own))
+    part = solve_posed(comm, own, options, watch, degrees_of_freedom(posed))
+    rows = all_rows(comm, own.problem, part.course.z)
+    return replace(part, course=brought_together(comm, part.course), rows=rows, log=solver_log(comm, options))
 
 
 def degrees_of_freedom(posed: Posed) -> Numbers:
@@ -148,9 +179,8 @@ def unknown_values(posed: Posed, z: Unknowns, spread: Spread, freedom: Numbers) 
     """Estimates (M, k) and covariance factors, the common factor included (M, k, f)."""
     members, width = len(freedom), spread.parameters.shape[-1]
     first = first_nodes(posed.problem.grid.linked)
-    nodes = spread.nodes[:, first] if spread.nodes.shape[1] > len(first) else spread.nodes
     values = np.concatenate([z.nodes[:, first].reshape(members, -1), z.parameters], axis=1)
-    factors = np.concatenate([nodes.reshape(members, -1, width), spread.parameters], axis=1)
+    factors = np.concatenate([spread.nodes.reshape(members, -1, width), spread.parameters], axis=1)
     beta2 = common_factor(spread.objective, freedom)
     return values, factors * np.sqrt(beta2)[:, None, None]
 
@@ -187,7 +217,6 @@ def _result(
     freedom = int(solved.degrees_of_freedom[0])
     outcome, cause = _outcome(model, posed, solved)
     beta2 = common_factor(spread.objective, solved.degrees_of_freedom)
-    node_factors = spread.nodes[0] * np.sqrt(beta2[0])
     return FitResult(
         model=model.name,
         state_names=model.states,
@@ -199,11 +228,11 @@ def _result(
         derived=_derived(model, posed, unknowns, expressions),
         experiments=experiments,
         weights=dict(weights),
-        residuals=_residuals(posed, course.z, experiments),
+        residuals=_residuals(posed, solved, experiments),
         node_times=problem.grid.times,
         node_experiments=problem.grid.experiment,
         nodes=course.z.nodes[0],
-        node_errors=np.sqrt((node_factors**2).sum(axis=2)),
+        node_errors=spread.node_errors[0] * np.sqrt(beta2[0]),
         guess=dict(guess),
         initial=_pieces(posed, posed.start),
         final=_pieces(posed, course.z),
@@ -299,13 +328,13 @@ def _truth(
     return known
 
 
-def _residuals(posed: Posed, z: Unknowns, experiments: Sequence[Series]) -> tuple[Array, ...]:
+def _residuals(posed: Posed, solved: Solved, experiments: Sequence[Series]) -> tuple[Array, ...]:
     """(observed - fitted) / sigma for every value, also of those with weight 0."""
-    problem, grid = posed.problem, posed.problem.grid
-    sigmas = np.where(problem.weights > 0.0, 1.0, 0.0)
-    plain = replace(problem, weights=np.ones_like(sigmas))
-    rows = plain.residuals(SERIAL, z.take(np.array([0]))).rows.reshape(problem.data.shape[1:])
-    rows = np.where(np.isfinite(problem.data[0]), -rows, np.nan)
+    problem, grid, rows = posed.problem, posed.problem.grid, solved.rows
+    if rows is None:
+        plain = replace(problem, weights=np.ones_like(problem.weights))
+        rows = plain.residuals(SERIAL, solved.course.z.take(np.array([0]))).rows
+    rows = np.where(np.isfinite(problem.data[0]), -rows.reshape(problem.data.shape[1:]), np.nan)
     names, found = problem.readings.names, []
     for e, series in enumerate(experiments):
         columns = [names.index(name) for name in series.names]
@@ -317,7 +346,7 @@ def _residuals(posed: Posed, z: Unknowns, experiments: Sequence[Series]) -> tupl
 def _pieces(posed: Posed, z: Unknowns) -> Pieces:
     """The path from every node to the next, for pictures."""
     problem = posed.problem
-    begins = np.flatnonzero(np.array(problem.grid.linked))
+    begins = np.flatnonzero(problem.grid.linked)
     points = max(2, min(POINTS_PER_PIECE, MOST_POINTS // max(len(begins), 1)))
     first, last = problem.grid.times[begins], problem.grid.times[begins + 1]
     if problem.model.kind == "map":

@@ -59,7 +59,7 @@ class Rotation:
             links_by_node=np.repeat(turn[:, None], nodes - 1, axis=1),
             links_by_parameters=slopes[..., None],
             residuals=self.residuals(comm, z),
-            linked=(True,) * (nodes - 1),
+            linked=np.ones(nodes - 1, dtype=bool),
         )
 
 

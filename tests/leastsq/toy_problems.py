@@ -49,7 +49,7 @@ class Curve:
             links_by_node=np.ones((members, nodes - 1, 1, 1)),
             links_by_parameters=by_parameters,
             residuals=self.residuals(comm, z),
-            linked=(True,) * (nodes - 1),
+            linked=np.ones(nodes - 1, dtype=bool),
         )
 
     def begin(self, parameters: Any) -> Unknowns:

@@ -41,7 +41,7 @@ def random_chain(
             there * rng.normal(size=(members, n_nodes, n_rows)),
             rng.normal(size=(members, n_nodes - 1, n_states)),
         ),
-        linked=tuple(j not in ends for j in range(n_nodes - 1)),
+        linked=~np.isin(np.arange(n_nodes - 1), ends),
     )
 
 

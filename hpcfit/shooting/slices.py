@@ -1,0 +1,96 @@
+"""A long problem whose nodes are spread over ranks: each integrates, reads and linearises its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hpcfit.linear.across import Across
+from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
+from hpcfit.linear.segments import Segments
+from hpcfit.mpi.neighbours import from_after
+from hpcfit.mpi.serial import SERIAL
+from hpcfit.mpi.together import gathered
+from hpcfit.shooting.grid import Grid
+from hpcfit.shooting.pose import Posed
+from hpcfit.shooting.problem import Problem
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The nodes of some segments; where the last is linked to the next rank's first, `inner` has that too."""
+
+    inner: Problem  # without data at the node of the next rank
+    segments: Segments
+
+    @property
+    def nodes(self) -> int:
+        """Of this rank."""
+        return int(self.segments.nodes.sum())
+
+    def take(self, members: Members) -> Slice:
+        return replace(self, inner=self.inner.take(members))
+
+    def roughly(self, tolerance: float) -> Slice:
+        return replace(self, inner=self.inner.roughly(tolerance))
+
+    def across(self, comm: Any) -> Across:
+        return Across(comm, self.segments)
+
+    def residuals(self, comm: Any, z: Unknowns) -> Residuals:
+        found = self.inner.residuals(SERIAL, self._extended(comm, z))
+        return Residuals(found.rows[:, : self.nodes], found.links)
+
+    def linearise(self, comm: Any, z: Unknowns) -> Chain:
+        chain = self.inner.linearise(SERIAL, self._extended(comm, z))
+        alive = gathered(comm, chain.finite()).all(keepdims=True)
+        return replace(
+            chain,
+            rows_by_node=chain.rows_by_node[:, : self.nodes],
+            rows_by_parameters=chain.rows_by_parameters[:, : self.nodes],
+            residuals=Residuals(chain.residuals.rows[:, : self.nodes], chain.residuals.links),
+            alive=alive,
+            segments=self.segments,
+        )
+
+    def failures(self, z: Unknowns) -> str:
+        """Where this rank's nodes cannot be integrated; '' if they can."""
+        missing = len(self.inner.grid.times) - self.nodes
+        nodes = np.concatenate([z.nodes, z.nodes[:, self.nodes - missing :]], axis=1)
+        return self.inner.failures(Unknowns(nodes, z.parameters))
+
+    def _extended(self, comm: Any, z: Unknowns) -> Unknowns:
+        """The nodes, and the first of the next rank where a link leads to it."""
+        beyond = from_after(comm, z.nodes[:, :1])
+        if len(self.inner.grid.times) == self.nodes:
+            return z
+        assert beyond is not None
+        return Unknowns(np.concatenate([z.nodes, beyond], axis=1), z.parameters)
+
+
+def sliced(comm: Any, posed: Posed, segments: Segments) -> Posed:
+    """This rank's part of a fit of one member, of which all ranks have the whole; `segments` are all."""
+    mine = segments.shares(comm.size)[comm.rank]
+    own = segments[mine]
+    first = int(segments.nodes[: mine.start].sum())
+    last = first + int(own.nodes.sum())
+    end = last + int(own.joined[-1])
+    problem = posed.problem
+    weights = problem.weights[:, first:end].copy()
+    weights[:, last - first :] = 0.0
+    inner = replace(
+        problem,
+        grid=_part(problem.grid, first, end),
+        data=problem.data[:, first:end].copy(),
+        weights=weights,
+    )
+    start = Unknowns(posed.start.nodes[:, first:last].copy(), posed.start.parameters)
+    return replace(posed, problem=Slice(inner, own), start=start)
+
+
+def _part(grid: Grid, first: int, end: int) -> Grid:
+    """Some nodes in a row; which data belong to them is known to the whole grid only."""
+    outputs = grid.outputs[first : end - 1].copy()
+    return Grid(grid.times[first:end].copy(), grid.experiment[first:end].copy(), outputs, (), ())

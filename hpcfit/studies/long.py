@@ -1,0 +1,76 @@
+"""Long problems: their nodes are spread over ranks, and come together again in the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hpcfit.flow.shots import can_shoot
+from hpcfit.leastsq.course import Course
+from hpcfit.leastsq.strategy import Options
+from hpcfit.linear.chain import Unknowns
+from hpcfit.linear.compiled import has_compiler
+from hpcfit.linear.segments import LENGTH, Segments
+from hpcfit.linear.solvers import SOLVERS
+from hpcfit.mpi.together import gathered
+from hpcfit.records import Array
+from hpcfit.shooting.pose import Posed
+from hpcfit.shooting.slices import Slice
+
+LONG = 512  # nodes from which a problem is cut into segments
+MANY = 16  # experiments
+SHORT = 16  # nodes of a segment where ranks shall share a problem that is not long
+PETSC = 50_000  # nodes from which PETSc, where it is there, solves the condensed problem
+
+
+def segments_of(posed: Posed, *, level: str, solver: str | None) -> Segments | None:
+    """The segments of a problem that is long, or has many experiments; None: ranks have it as a whole.
+
+    That depends on the problem alone, not on the ranks.
+    """
+    problem, lengths = posed.problem, np.bincount(posed.problem.grid.experiment)
+    if level != "natural" or not can_shoot(problem.model, problem.method) or not has_compiler():
+        return None
+    if solver == "petsc":
+        return Segments.cut(lengths, LENGTH if lengths.sum() >= LONG else SHORT)
+    if solver in (None, "dense") and (lengths.sum() >= LONG or len(lengths) >= MANY):
+        return Segments.cut(lengths)
+    return None
+
+
+def chosen_solver(solver: str | None, segments: Segments | None) -> str:
+    """The one that was asked for; else by size, and by what is there."""
+    if solver is not None or segments is None or segments.nodes.sum() < PETSC:
+        return solver or "dense"
+    return "petsc" if has_petsc() else "dense"
+
+
+def has_petsc() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("petsc4py") is not None
+
+
+def solver_log(comm: Any, options: Options) -> str:
+    """What PETSc says of its work, where it was asked."""
+    if options.solver is not SOLVERS["petsc"]:
+        return ""
+    from hpcfit.linear.petsc import log_view
+
+    return log_view(comm)
+
+
+def brought_together(comm: Any, course: Course) -> Course:
+    """A course with the nodes of all ranks, on all of them."""
+    z, errors = course.z, course.spread.node_errors
+    whole = replace(course.spread, node_errors=gathered(comm, errors, axis=1))
+    return replace(course, z=Unknowns(gathered(comm, z.nodes, axis=1), z.parameters), spread=whole)
+
+
+def all_rows(comm: Any, problem: Slice, z: Unknowns) -> Array:
+    """Read less given of all values (1, N, k), without weights, on all ranks."""
+    inner = problem.inner
+    plain = replace(problem, inner=replace(inner, weights=np.ones_like(inner.weights)))
+    return gathered(comm, plain.residuals(comm, z).rows, axis=1)
