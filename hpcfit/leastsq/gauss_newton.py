@@ -64,9 +64,7 @@ class GaussNewton:
         stalled = (alpha == 0.0) & ~spent
         leaving = np.flatnonzero(arrived | stalled | spent)
         if len(leaving):
-            course.spread.keep(
-                part.across(comm), members[leaving], chain, here, leaving, alpha[leaving]
-            )
+            course.spread.keep(part.across(comm), members[leaving], chain, here, leaving, alpha[leaving])
         self._end(course, members, arrived, stalled, spent, here.rank < here.freedoms)
         self.last[members] = np.where(alpha == 1.0, increment, np.inf)
         self.done[members] += 1

@@ -117,7 +117,9 @@ class Chain(ByMember):
     linked: NDArray[np.bool_] = field(metadata=COMMON)  # (N - 1,) False where an experiment ends
     alive: NDArray[np.bool_] | None = None  # (M,) which members could be linearised, where that is known
     arrivals: Array | None = None  # (M, N - 1, n) where the intervals end; absent: d_j + s_j+1
-    segments: Segments | None = field(default=None, metadata=COMMON)  # of a long chain, of which a rank has some: there may be N links
+    segments: Segments | None = field(
+        default=None, metadata=COMMON
+    )  # of a part, with up to N links
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:
@@ -153,7 +155,7 @@ class Chain(ByMember):
         )
 
     def predicted_squares(self, which: NDArray[np.int64], step: Unknowns) -> Array:
-        """||F1 + A ds + B dp||^2 at the nodes of some members (m, N): the objective where small steps lead."""
+        """||F1 + A ds + B dp||^2 at the nodes of some members (m, N), where their small steps lead."""
         rows = self.residuals.rows[which]
         rows += (_of(self.rows_by_node, which) @ step.nodes[..., None])[..., 0]
         rows += (_of(self.rows_by_parameters, which) @ step.parameters[:, None, :, None])[..., 0]

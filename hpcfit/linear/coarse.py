@@ -27,8 +27,11 @@ RANK_TOLERANCE = 1e-10  # singular values below this part of the largest count a
 class Kind(Protocol):
     """Blocks of exact or of weak continuity; `values` of a block (., width, columns) tell all about it."""
 
-    n: int
-    q: int
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def q(self) -> int: ...
 
     def join(self, left: Numbers, right: Numbers, into: Numbers, blocks: Array) -> Array:
         """Pairs of blocks become one; returns the ways back."""
@@ -118,7 +121,7 @@ class Coarse:
             beside = -inverse @ roots.triangles[:, :n, n : n + q] @ self.inverse_border
             y = np.concatenate([inverse, beside], axis=2)
             lifted.append(self.kind.lift(roots.lifts, y, parameters, 0.0))
-        return self._spread(*lifted, 0.0), parameters
+        return self._spread(lifted[0], lifted[1], 0.0), parameters
 
     def unseen(self) -> tuple[Array, Array]:
         """Directions that the data do not see, else zero: leaves (S, width, n + q), parameters (q, n + q)."""
@@ -130,7 +133,7 @@ class Coarse:
             beside = -pseudo_inverse(triangle) @ roots.triangles[:, :n, n : n + q] @ parameters[:, n:]
             y = np.concatenate([null_space(triangle), beside], axis=2)
             lifted.append(self.kind.lift(roots.lifts, y, parameters, 0.0))
-        return self._spread(*lifted, 0.0), parameters
+        return self._spread(lifted[0], lifted[1], 0.0), parameters
 
     def _spread(self, own: Array, shared: Array, one: float) -> Array:
         """From whole experiments to the leaves of this rank."""

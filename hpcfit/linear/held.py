@@ -42,7 +42,7 @@ def held_step_reference(chain: Chain, precision: Array) -> tuple[Array, Array]:
 
 
 def _smallest_step(table: Array) -> Array:
-    """The dp of smallest length, with columns of equal size, that minimises rows on (dp, 1) (M, rows, q + 1)."""
+    """The dp (M, q) that minimises rows on (dp, 1) (M, rows, q + 1), of smallest length in scaled columns."""
     triangle: Array = np.linalg.qr(table, mode="r")  # type: ignore[assignment]
     square, right = triangle[..., :-1], triangle[..., -1]
     size = np.sqrt((square**2).sum(axis=1))
@@ -51,15 +51,15 @@ def _smallest_step(table: Array) -> Array:
     return solved
 
 
-def _long_held_step(
-    comm: Any, chain: Chain, segments: Segments, precision: Array
-) -> tuple[Array, Array]:
+def _long_held_step(comm: Any, chain: Chain, segments: Segments, precision: Array) -> tuple[Array, Array]:
     """The same for nodes that are spread over ranks: a triangle of each segment, then one of all."""
-    _, nodes, _, _, q = chain.shape
+    _, _nodes, _, _, q = chain.shape
     misfit, triangles = np.zeros(len(segments)), np.zeros((len(segments), q + 1, q + 1))
     for s, (first, count) in enumerate(zip(segments.first, segments.nodes, strict=True)):
         here = slice(first, first + count)
-        rows = np.concatenate([chain.rows_by_parameters[0, here], chain.residuals.rows[0, here, :, None]], axis=2)
+        rows = np.concatenate(
+            [chain.rows_by_parameters[0, here], chain.residuals.rows[0, here, :, None]], axis=2
+        )
         links = np.concatenate(
             [chain.links_by_parameters[0, here], chain.residuals.links[0, here, :, None]], axis=2
         )

@@ -80,7 +80,7 @@ class Task:
         }
         if not is_zero(b):
             arrays["rows_by_parameters"] = b
-        seats = {
+        seats: dict[str, Any] = {
             "first": self.segments.first,
             "nodes": np.ascontiguousarray(self.segments.nodes),
             "joined": self.segments.joined.astype(np.uint8),
@@ -138,7 +138,7 @@ class Task:
         )
 
     def expand(self, windows: Condensed, states: Array, parameters: Array, links: Array | None) -> Array:
-        """ds of the nodes (N, n) in units of the scales, from the states of the windows (W, n) and dp (q,)."""
+        """ds of the nodes (N, n) in units of the scales, from states of windows (W, n) and dp (q,)."""
         nodes = room(self.nodes, self.n)
         self.call(
             "expand_segments",
@@ -194,9 +194,9 @@ class TreeSolver:
         self.coarse = Coarse(self.comm, self.kind, self.inner.blocks[self.by_segment.at], segments)
 
     def _window_states(self, values: Array, one: float) -> Array:
-        split: Callable[[Array, Array], tuple[Array, Array]] = lambda ways, whole: self.kind.split(
-            ways, whole, one
-        )
+        def split(ways: Array, whole: Array) -> tuple[Array, Array]:
+            return self.kind.split(ways, whole, one)
+
         return self.inner.spread(self.by_segment, values, split)[:, : self.task.n]
 
     @property
@@ -281,7 +281,7 @@ class LongInverse:
         )
 
     def node_errors(self, which: Numbers) -> Array:
-        """Root of the diagonal of the covariance at this rank's nodes (1, N, n), without the common factor."""
+        """Root of the diagonal of the covariance at this rank's nodes (1, N, n)."""
         windows, parameters = self._factors
         total = np.zeros((self.task.nodes, self.task.n))
         for column in range(windows.shape[2]):

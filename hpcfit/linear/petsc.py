@@ -43,7 +43,7 @@ SUSPICIOUS = 1e-7  # singular values below this part of the largest may be zero,
 
 
 class PetscSolver(TreeSolver):
-    """Steps by PETSc; covariance by the tree, which also solves what is not determined, or not with a margin."""
+    """Steps by PETSc; the tree gives the covariance, and solves what is not determined with a margin."""
 
     def __init__(self, comm: Any, task: Task) -> None:
         super().__init__(comm, task)
@@ -76,7 +76,7 @@ class PetscSolver(TreeSolver):
             super().solve(windows)  # for the rank
 
     def _border(self, windows: Condensed) -> tuple[Array, Array]:
-        """The rows on parameters alone of all windows as one triangle (q, q), and its right-hand side (q,)."""
+        """Rows of all windows on parameters alone: one triangle (q, q), and its right-hand side (q,)."""
         n, q = self.task.n, self.task.q
         own = windows.rows[:, n:, n:].reshape(-1, q + 1)
         part: Array = np.linalg.qr(np.concatenate([own, np.zeros((q + 1, q + 1))]), mode="r")  # type: ignore[assignment]
@@ -180,7 +180,7 @@ def upper_triangle(layout: Layout, windows: Condensed, border: Array, size: floa
     n, f = s.shape[1], windows.rows.shape[1]
     ends, multipliers = windows.ends[joined], layout.multipliers
     i, k = np.triu_indices(n)
-    blocks = [
+    blocks: list[tuple[Any, Any, Any]] = [
         (v, v, -1.0),
         (s, s, 0.0),
         (v[:, i], s[:, k], windows.rows[:, i, k] / size),

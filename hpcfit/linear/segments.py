@@ -6,6 +6,7 @@ which it is put together, does not depend on the number of ranks.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +31,7 @@ class Segments:
     of: Numbers  # (S,) how many segments that experiment has
 
     @classmethod
-    def cut(cls, lengths: Sequence[int], longest: int = LENGTH) -> Segments:
+    def cut(cls, lengths: Sequence[int] | Numbers, longest: int = LENGTH) -> Segments:
         """All segments of experiments with so many nodes; those of one differ by at most one node."""
         counts = -(-np.asarray(lengths, dtype=np.int64) // longest)
         experiment = np.repeat(np.arange(len(counts)), counts)
@@ -73,4 +74,4 @@ class Segments:
         middle = (np.cumsum(weight) - 0.5 * weight) / weight.sum() * parts
         cuts = np.searchsorted(middle, np.arange(parts + 1))
         cuts[-1] = len(self)
-        return [slice(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        return [slice(int(a), int(b)) for a, b in itertools.pairwise(cuts)]

@@ -27,7 +27,7 @@ FAR_BELOW, ROUGHEST = 1e-5, 1e-8
 class Posed:
     """A problem, its start, and what is known of the start."""
 
-    problem: Problem
+    problem: Any  # Problem, or a Slice of it
     start: Unknowns
     precision: Array  # (n,) 1 / sigma of the nodes; 0 for a state that is not taken from data
     rough: float  # relative errors of the path that do not matter beside those of the data

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
@@ -32,6 +33,21 @@ class Slice:
 
     def take(self, members: Members) -> Slice:
         return replace(self, inner=self.inner.take(members))
+
+    def put(self, members: Members, other: Slice) -> None:
+        self.inner.put(members, other.inner)
+
+    @property
+    def grid(self) -> Grid:
+        return self.inner.grid
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        return self.inner.free
+
+    def observed(self) -> NDArray[np.int64]:
+        """How many values of this rank the fit is to (1,)."""
+        return self.inner.observed()
 
     def roughly(self, tolerance: float) -> Slice:
         return replace(self, inner=self.inner.roughly(tolerance))

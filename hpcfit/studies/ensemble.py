@@ -21,6 +21,7 @@ from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import EnsembleResult, Noise, Series
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.shooting.pose import Posed, pose
+from hpcfit.shooting.slices import sliced
 from hpcfit.studies.fit import (
     check_start,
     chosen_options,
@@ -28,6 +29,7 @@ from hpcfit.studies.fit import (
     unknown_names,
     unknown_values,
 )
+from hpcfit.studies.long import segments_of
 
 FEWEST, MOST = 64, 512  # members side by side on one rank
 ROUND = 4096  # members for every rank between two times at which ranks put their rows together
@@ -121,9 +123,12 @@ def ensemble_rounds(
     def noisy(places: Numbers) -> Posed:
         own = [members[place] for place in places.tolist()]
         values, _ = noisy_members(exact.values, exact.names, quantities, noise, seed, own)
-        return posed.with_values([values])
+        noisy = posed.with_values([values])
+        return noisy if segments is None else sliced(SERIAL, noisy, segments)
 
+    segments = segments_of(posed, level=level, solver=None)  # a long member fills the lanes alone
     width = side_by_side or int(np.clip(len(members) // (2 * comm.size), FEWEST, MOST))
+    width = width if segments is None else 1
     with Tickets(comm) as tickets:
         supply = _Supply(tickets, len(members))
         own = _ended(noisy, supply, width, options)

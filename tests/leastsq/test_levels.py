@@ -12,6 +12,7 @@ import pytest
 from hpcfit.leastsq.course import Course
 from hpcfit.leastsq.gauss_newton import FLOOR, GaussNewton
 from hpcfit.leastsq.levels import LEVELS, SMALLEST_DAMPING, NaturalLevel, SumLevel, t1
+from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Chain, Members, Residuals, Scales, Unknowns, scaled_residuals
 from hpcfit.linear.dense import generalised_inverse
 from hpcfit.linear.inverse import AnyInverse
@@ -37,6 +38,9 @@ class Rotation:
 
     def take(self, members: Members) -> Rotation:
         return replace(self, data=self.data[members])
+
+    def across(self, comm: Any) -> Across:
+        return Across(comm)
 
     def residuals(self, comm: Any, z: Unknowns) -> Residuals:
         p = z.parameters[:, 0]

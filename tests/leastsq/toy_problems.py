@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hpcfit.leastsq.course import Course, Phase
+from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
 from hpcfit.mpi.serial import SERIAL
 
@@ -34,6 +35,9 @@ class Curve:
 
     def roughly(self, tolerance: float) -> Curve:
         return self
+
+    def across(self, comm: Any) -> Across:
+        return Across(comm)
 
     def residuals(self, comm: Any, z: Unknowns) -> Residuals:
         ends = z.nodes[:, :-1] + self.function(z.parameters[:, :1])[:, None]

@@ -23,6 +23,7 @@ from hpcfit.linear.dense import Assorted, generalised_inverse
 from hpcfit.linear.held import held_step, held_step_reference
 from hpcfit.linear.inverse import AnyInverse, Inverse, first_nodes
 from hpcfit.linear.windows import condense
+from hpcfit.mpi.serial import SERIAL
 from tests.linear.chains import random_chain
 
 CLOSE = 1e-12
@@ -525,7 +526,7 @@ def test_held_steps_are_those_of_the_reference(name: str, precise: bool) -> None
     assert can_be_compiled(chain)
     misfit, step, doubtful = held_steps(chain, z, precision)
     if name in ("one state", "no B") and not precise:
-        found = held_step(chain, z, precision)
+        found = held_step(SERIAL, chain, z, precision)
     else:
         assert not len(doubtful)
         found = (misfit, step)
@@ -538,10 +539,10 @@ def test_held_steps_are_those_of_the_reference(name: str, precise: bool) -> None
 def test_held_members_have_the_same_bits_in_any_batch(size: int) -> None:
     chain, precision = HELD["rows and links"], np.array([1.0, 0.3, 4.0])
     z = point(chain)
-    misfit, step = held_step(chain, z, precision)
+    misfit, step = held_step(SERIAL, chain, z, precision)
     for first in range(0, 11, size):
         some = np.arange(first, min(first + size, 11))
-        found = held_step(chain.take(some), z.take(some), precision)
+        found = held_step(SERIAL, chain.take(some), z.take(some), precision)
         np.testing.assert_array_equal(found[0], misfit[some])
         np.testing.assert_array_equal(found[1], step[some])
 
@@ -553,10 +554,10 @@ def test_held_parameters_that_cannot_be_told_apart_share_the_step() -> None:
     rows[3, ..., 1], links[3, ..., 1] = rows[3, ..., 0], links[3, ..., 0]
     rows[7, ..., 1], links[7, ..., 1] = 0.0, 0.0
     blind, z = replace(chain, rows_by_parameters=rows, links_by_parameters=links), point(chain)
-    misfit, step = held_step(blind, z, precision)
+    misfit, step = held_step(SERIAL, blind, z, precision)
     assert step[3, 0] == pytest.approx(step[3, 1], rel=1e-9)
     assert step[7, 1] == 0.0
-    whole = held_step(chain, z, precision)
+    whole = held_step(SERIAL, chain, z, precision)
     same = np.delete(np.arange(11), [3, 7])
     np.testing.assert_array_equal(misfit, whole[0])
     np.testing.assert_array_equal(step[same], whole[1][same])
@@ -569,7 +570,7 @@ def test_chains_that_are_too_wide_are_left_to_the_reference() -> None:
     assert not any(can_be_compiled(chain) for chain in wide)
     for chain in wide:
         found, expected = (
-            held_step(chain, point(chain), np.ones(3)),
+            held_step(SERIAL, chain, point(chain), np.ones(3)),
             held_step_reference(chain, np.ones(3)),
         )
         np.testing.assert_array_equal(found[1], expected[1])

@@ -14,6 +14,7 @@ from hpcfit.linear.compiled import can_be_compiled, weak_steps
 from hpcfit.linear.dense import generalised_inverse
 from hpcfit.linear.scaling import natural_scales
 from hpcfit.linear.weak import loose_step, weak_step
+from hpcfit.mpi.serial import SERIAL
 from tests.linear.chains import functions, jacobians, random_chain, relative_error, vector
 
 
@@ -157,7 +158,7 @@ def test_what_data_do_not_determine_is_left_to_numpy() -> None:
     chain = replace(chain, rows_by_parameters=by_rows, links_by_parameters=by_links)
     z, (looseness, holds) = point(chain), asked(chain)
     assert weak_steps(chain, z, looseness, holds)[2].tolist() == [1]
-    scales, step = loose_step(chain, z, looseness, holds)
+    scales, step = loose_step(SERIAL, chain, z, looseness, holds)
     reference = scales.unscaled(weak_step(chain.scaled(scales), looseness, holds))
     for member in range(3):
         assert relative_error(vector(step, member), vector(reference, member)) < 1e-11
