@@ -97,6 +97,8 @@ def _open(path: Path) -> Iterator[Any]:
     h5py = serial_h5py()
     if not path.exists():
         raise InputError(f"{path}: no such file; paths are relative to the job file")
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; give an HDF5 file")
     try:
         file = h5py.File(path, "r")
     except BlockingIOError:

@@ -60,7 +60,7 @@ def pose(
     nodes: NodeChoice | Sequence[NodeChoice] = "data",
     start: Mapping[str, float | str] | None = None,
     weights: Mapping[str, float] | None = None,
-    local: Sequence[str] = (),
+    local: str | Sequence[str] = (),
     tolerance: float | None = None,
     method: str | None = None,
 ) -> Posed:
@@ -74,6 +74,7 @@ def pose(
         with of_experiment(e, len(experiments)):
             check_names(model, checked(series))
     _parameters(model, guess, fixed or {})
+    local = local.split() if isinstance(local, str) else local
     model, guess, start = _localised(model, local, guess, fixed or {}, start or {})
     local = tuple(name for name in model.states if name in local)
     free, held = _parameters(model, guess, fixed or {})

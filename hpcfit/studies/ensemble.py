@@ -79,7 +79,7 @@ def ensemble_rounds(
     nodes: NodeChoice = "data",
     start: Mapping[str, float | str] | None = None,
     weights: Mapping[str, float] | None = None,
-    local: Sequence[str] = (),
+    local: str | Sequence[str] = (),
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",

@@ -46,7 +46,7 @@ def fit(
     start: Mapping[str, float | str] | None = None,
     weights: Mapping[str, float] | None = None,
     derived: Mapping[str, str] | None = None,
-    local: Sequence[str] = (),
+    local: str | Sequence[str] = (),
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
