@@ -140,7 +140,7 @@ class _Recording:
         """The column of each quantity: given, or of the same name; a fit takes those that it observes."""
         observe = self.job["fit"].get("observe")
         known = self.job.names.quantities or observe or ()
-        chosen = dict(self.options["columns"]) or {name: name for name in self.table.columns if name in known}
+        chosen = dict(self.options["columns"]) or {name: name for name in known if name in self.table.columns}
         if not chosen:
             problem, remedy = "no column is named like a state or observable", 'give {state = "column"}'
             raise self._wrong("columns", problem, remedy)

@@ -111,7 +111,7 @@ class Checker:
         """Tables of experiments by the keys under which a job keeps them."""
         if not given:
             self.wrong(table, "is empty", f"write [[{table}]] for each experiment, or [{table}]", given)
-            return {table: self.read_table(table, {}, complete=False)}
+            return {}
         first = self.read_table(table, given[0], shown(table, 0, len(given)))
         result = {table: first}
         for k, entry in enumerate(given[1:], 1):
