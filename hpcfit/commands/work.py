@@ -24,7 +24,7 @@ Record = Path | FitResult | EnsembleResult
 
 
 def run_simulation(comm: Any, inputs: Inputs, member: int) -> Path:
-    return on_root(comm, lambda: _simulated(inputs, load_model(inputs.job), member, 0))
+    return on_root(comm, lambda: next(_simulated(inputs, load_model(inputs.job), member)))
 
 
 def run_fit(comm: Any, inputs: Inputs, member: int) -> FitResult:
@@ -168,48 +168,46 @@ def _data(inputs: Inputs, model: Model, member: int) -> list[Series]:
     if inputs.recordings:
         return list(inputs.recordings)
     found = []
-    for e in range(len(inputs.grids)):
-        path = _simulated(inputs, model, member, e)
+    for path in _simulated(inputs, model, member):
         assert path.exact is not None
         found.append(path.observed or path.exact)
     return found
 
 
 def _exact(inputs: Inputs, model: Model) -> list[Series]:
-    found = [_simulated(inputs, model, 0, e).exact for e in range(len(inputs.grids))]
-    return [exact for exact in found if exact is not None]
+    return [path.exact for path in _simulated(inputs, model, 0) if path.exact is not None]
 
 
-def _simulated(inputs: Inputs, model: Model, member: int, experiment: int) -> Path:
-    """The truth of one experiment, as its instrument sees it."""
-    job = inputs.job
-    (label, truth), options = job.several("truth")[experiment], job["simulate"]
-    progress = ProgressLine(f"simulating {model.name}")
-    try:
-        path = simulate(
-            model,
-            start=truth["start"],
-            parameters=truth["parameters"],
-            times=inputs.grids[experiment],
-            sensitivities=bool(options.get("sensitivities")),
-            observe=_recorded(inputs) if job.kind == "simulate" else _observed(job, truth),
-            noise=truth["noise"],
-            seed=job.seed,
-            member=member,
-            experiment=experiment,
-            data=inputs.recordings[0] if inputs.recordings else None,
-            tolerance=options.get("tolerance"),
-            method=truth["method"] or options.get("method"),
-            max_steps=options.get("max_steps"),
-            watch=progress,
-        )
-    finally:
-        progress.close()
-    if job.kind != "simulate" and not path.converged:
-        place = job.document.place(label)
-        problem = f"the truth cannot be integrated: {path.outcome.value} ({path.cause})"
-        raise InputError(Mistake(place, problem, "change its start, parameters or times", label))
-    return path
+def _simulated(inputs: Inputs, model: Model, member: int) -> Iterator[Path]:
+    """The truth of every experiment, as its instrument sees it."""
+    job, options = inputs.job, inputs.job["simulate"]
+    for e, (label, truth) in enumerate(job.several("truth")):
+        progress = ProgressLine(f"simulating {model.name}")
+        try:
+            path = simulate(
+                model,
+                start=truth["start"],
+                parameters=truth["parameters"],
+                times=inputs.grids[e],
+                sensitivities=bool(options.get("sensitivities")),
+                observe=_recorded(inputs) if job.kind == "simulate" else _observed(job, truth),
+                noise=truth["noise"],
+                seed=job.seed,
+                member=member,
+                experiment=e,
+                data=inputs.recordings[0] if inputs.recordings else None,
+                tolerance=options.get("tolerance"),
+                method=truth["method"] or options.get("method"),
+                max_steps=options.get("max_steps"),
+                watch=progress,
+            )
+        finally:
+            progress.close()
+        if job.kind != "simulate" and not path.converged:
+            place = job.document.place(label)
+            problem = f"the truth cannot be integrated: {path.outcome.value} ({path.cause})"
+            raise InputError(Mistake(place, problem, "change its start, parameters or times", label))
+        yield path
 
 
 def _recorded(inputs: Inputs) -> tuple[str, ...] | None:

@@ -284,8 +284,9 @@ def _start_nodes(
     nodes = np.zeros((len(values[0]), len(grid.times), len(model.states)))
     for i, along in given.items():
         nodes[:, :, i] = along
+    bounds = np.searchsorted(grid.experiment, np.arange(len(experiments) + 1))
     for e, series in enumerate(experiments):
-        own = grid.experiment == e
+        own = slice(bounds[e], bounds[e + 1])
         for i, name in enumerate(model.states):
             if i not in given and name in series.names:
                 column = values[e][:, :, series.names.index(name)]

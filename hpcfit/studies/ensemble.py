@@ -158,8 +158,8 @@ def _table(
         model=model.name,
         names=names,
         parameter_names=(
-            *local_names(names, posed.local),
             *(model.parameters[k] for k in posed.problem.free),
+            *local_names(names, posed.local),
         ),
         outcomes=tuple(outcomes),
         **dict(zip(BY_MEMBER, (members, *rows), strict=True)),

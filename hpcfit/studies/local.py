@@ -16,11 +16,11 @@ def local_names(names: Sequence[str], local: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_local_parameters(result: FitResult, local: Sequence[str]) -> FitResult:
-    """The same fit with the states that stand for local parameters as parameters, before the others."""
+    """The same fit with the states that stand for local parameters as parameters, after the shared ones."""
     if not local:
         return result
     own = local_names(result.unknowns.names, local)
-    parameters = (*own, *result.parameter_names)
+    parameters = (*result.parameter_names, *own)
     shown = set(parameters)
     states = [name for name in result.unknowns.names if name not in shown]
     true = [k for k, name in enumerate(result.state_names) if name not in local]
@@ -34,7 +34,7 @@ def with_local_parameters(result: FitResult, local: Sequence[str]) -> FitResult:
         node_errors=np.ascontiguousarray(result.node_errors[:, true]),
         initial=_of_states(result.initial, true),
         final=_of_states(result.final, true),
-        guess=guess | {name: value for name, value in result.guess.items() if name not in local},
+        guess={name: value for name, value in result.guess.items() if name not in local} | guess,
     )
 
 

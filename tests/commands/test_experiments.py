@@ -157,7 +157,7 @@ def test_simulated_experiments_and_their_truth(job: Path, capsys: pytest.Capture
     capsys.readouterr()
     assert main(["show", "job.h5", "--json"]) == 0
     page = json.loads(capsys.readouterr().out)
-    assert list(page["parameters"]) == ["r@1", "r@2", "sigma", "b"]
+    assert list(page["parameters"]) == ["sigma", "b", "r@1", "r@2"]
     for entry in page["parameters"].values():
         assert abs(entry["estimate"] - entry["truth"]) < 5.0 * entry["error"]
     assert main(["report", "job.h5", "-o", "job.html"]) == 0

@@ -89,15 +89,15 @@ def test_shared_and_local_rates_against_scipy_on_the_solution_in_closed_form() -
     def residuals(z: np.ndarray) -> np.ndarray:
         parts = []
         for e, (t, v, sd) in enumerate(zip(grids, values, sizes, strict=True)):
-            apart = (bateman(t, *z[2 * e : 2 * e + 2], z[6 + e], z[9]) - v) / sd
+            apart = (bateman(t, *z[2 * e : 2 * e + 2], z[7 + e], z[6]) - v) / sd
             parts.append(apart[:, 1] if e == 1 else apart.ravel())
         return np.concatenate(parts)
 
-    start = [1.0, 0.0, 1.0, 0.2, 1.0, 0.4, *rates, 0.4]
+    start = [1.0, 0.0, 1.0, 0.2, 1.0, 0.4, 0.4, *rates]
     peer = least_squares(residuals, start, method="lm", xtol=1e-15, ftol=1e-15, gtol=1e-15)
     covariance = np.linalg.inv(peer.jac.T @ peer.jac) * 2.0 * peer.cost / (len(peer.fun) - 10)
     assert found.converged
-    assert found.unknowns.names == ("x", "y", "x@2", "y@2", "x@3", "y@3", "k@1", "k@2", "k@3", "s")
+    assert found.unknowns.names == ("x", "y", "x@2", "y@2", "x@3", "y@3", "s", "k@1", "k@2", "k@3")
     assert found.degrees_of_freedom == len(peer.fun) - 10
     np.testing.assert_allclose(found.unknowns.values, peer.x, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found.unknowns.errors, np.sqrt(np.diag(covariance)), rtol=1e-4)
@@ -106,7 +106,7 @@ def test_shared_and_local_rates_against_scipy_on_the_solution_in_closed_form() -
 def test_local_parameters_are_parameters_in_all_that_is_told(result: FitResult) -> None:
     assert result.converged
     assert result.state_names == ("x", "y", "z")
-    assert result.parameter_names == ("r@1", "r@2", "r@3", "sigma", "b")
+    assert result.parameter_names == ("sigma", "b", "r@1", "r@2", "r@3")
     assert list(result.parameters) == list(result.parameter_names)
     assert len(result.initial_states) == 9
     assert result.nodes.shape == result.node_errors.shape == (105, 3)
@@ -142,7 +142,7 @@ def test_files_and_pages_show_them(result: FitResult, tmp_path: Path) -> None:
     assert back.parameter_names == result.parameter_names
     assert back.unknowns.names == result.unknowns.names
     page = tables.as_json(back, {})
-    assert list(page["parameters"]) == ["r@1", "r@2", "r@3", "sigma", "b"]  # type: ignore[call-overload]
+    assert list(page["parameters"]) == ["sigma", "b", "r@1", "r@2", "r@3"]  # type: ignore[call-overload]
     assert list(page["initial_states"])[:4] == ["x", "y", "z", "x@2"]  # type: ignore[call-overload]
     text = tables.as_text(back, {}, unicode=True)
     assert text.index("r@3") < text.index("initial state") < text.index("x@2")
@@ -203,7 +203,7 @@ def test_an_ensemble_of_many_experiments_gives_what_its_member_gives_alone(data:
         exact.append(truth.exact)
     table = fit_ensemble(LORENZ, exact, noise, seed=5, members=members, guess=GUESS, local=("r",))
     assert table.converged
-    assert table.parameter_names == ("r@1", "r@2", "r@3", "sigma", "b")
+    assert table.parameter_names == ("sigma", "b", "r@1", "r@2", "r@3")
     first = [recorded(e, noise[e], observe[e]) for e in range(3)]  # member 0
     assert not np.array_equal(first[0].values[:10], first[1].values[:10])
     alone = fit(LORENZ, [_noisy(exact[e], noise[e], 3, e) for e in range(3)], guess=GUESS, local=("r",))
