@@ -52,23 +52,24 @@ def read_slice(
     """Rows first to last (not included; None: to the end) of some columns, or of all; others are not read."""
     with _open(path) as file:
         places = _places(path, file)
-        wanted = tuple(places) if names is None else tuple(names)
-        for name in wanted:
-            if name not in places:
-                raise InputError(f"{path}: no dataset or column '{name}'; there are {_listed(places)}")
-        _check_lengths(path, {name: places[name] for name in wanted})
-        rows = places[wanted[0]].rows
+        wanted = _wanted(path, places, tuple(places) if names is None else names)
+        rows = next(iter(wanted.values())).rows
         if not 0 <= first <= (rows if last is None else last) <= rows:
             raise InputError(f"{path}: no rows {first} to {last}; there are {rows}")
         blocks: dict[str, Array] = {}
         columns = {}
-        for name in wanted:
-            dataset, number, _ = places[name]
+        for name, (dataset, number, _) in wanted.items():
             if dataset not in blocks:
                 blocks[dataset] = np.asarray(file[dataset][first:last], dtype=float)
             block = blocks[dataset]
             columns[name] = block if number is None else np.ascontiguousarray(block[:, number])
         return columns
+
+
+def n_rows(path: Path, names: Sequence[str]) -> int:
+    """How many rows some columns have, which are of the same length."""
+    with _open(path) as file:
+        return _wanted(path, _places(path, file), names)[names[0]].rows
 
 
 class _Columns(Mapping[str, Array]):
@@ -117,7 +118,7 @@ def _open(path: Path) -> Iterator[Any]:
 
 
 def _places(path: Path, file: Any) -> dict[str, Place]:
-    """Every column of the file; names inside groups are paths, as in run/x."""
+    """Every column of the file; names inside groups are paths, as in run/t or run/table/x."""
     places: dict[str, Place] = {}
     unnamed: list[str] = []
 
@@ -139,8 +140,9 @@ def _places(path: Path, file: Any) -> dict[str, Place]:
         elif len(names) != part.shape[1]:
             problem = f"{name} has {part.shape[1]} columns and {len(names)} names"
             raise InputError(f"{path}: {problem}; name each column in its attribute names")
+        inside = f"{name}/" if "/" in name else ""
         for number, column in enumerate(names):
-            add(column, Place(name, number, len(part)))
+            add(inside + column, Place(name, number, len(part)))
 
     file.visititems(visit)
     if not places and unnamed:
@@ -150,13 +152,13 @@ def _places(path: Path, file: Any) -> dict[str, Place]:
     return places
 
 
-def _listed(names: Mapping[str, Place]) -> str:
-    return " ".join(list(names)[:12]) + (" ..." if len(names) > 12 else "")
-
-
-def _check_lengths(path: Path, places: Mapping[str, Place]) -> None:
-    (first, own), *others = places.items()
-    for name, place in others:
-        if place.rows != own.rows:
-            problem = f"{first} has {own.rows} rows, but {name} has {place.rows}"
-            raise InputError(f"{path}: {problem}; all columns need the same length")
+def _wanted(path: Path, places: Mapping[str, Place], names: Sequence[str]) -> dict[str, Place]:
+    """Some columns, which are there and of the same length."""
+    for name in names:
+        if name not in places:
+            known = " ".join(list(places)[:12]) + (" ..." if len(places) > 12 else "")
+            raise InputError(f"{path}: no dataset or column '{name}'; there are {known}")
+        if places[name].rows != places[names[0]].rows:
+            lengths = f"{names[0]} has {places[names[0]].rows} rows, but {name} has {places[name].rows}"
+            raise InputError(f"{path}: {lengths}; all columns need the same length")
+    return {name: places[name] for name in names}

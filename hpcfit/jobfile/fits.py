@@ -135,7 +135,8 @@ def _check_local(
         if name in tables.get("nodes", {}):
             wrong(f"nodes.{name}", "is a local parameter", f"give guess.{name} instead")
     truths = several(tables, "truth")
-    misread = not local and "local" in written(given, "fit")[0][1] if "fit" in given else False
+    options = given.get("fit")
+    misread = not local and isinstance(options, dict) and "local" in options
     for label, truth in [] if misread else truths[1:]:
         for name, value in (truth.get("parameters") or {}).items():
             first = (truths[0][1].get("parameters") or {}).get(name)

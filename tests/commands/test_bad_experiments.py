@@ -373,3 +373,12 @@ def test_a_truth_of_many_that_blows_up_is_named(job: Path, capsys: pytest.Captur
     text = change(TRUTHS, 'v = "-k*x - c*v"', 'v = "k*v**2"', "{k = 2.0}", "{k = 1e6}")
     job.write_text(text + "start = {x = 0.0, v = 1.0}\n")
     messages(["run", "job.toml"], ["job.toml:16: truth[2]", "cannot be integrated"], capsys, job.parent)
+
+
+def test_a_guess_that_blows_up_names_the_experiment(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = change(TWO, 'v = "-k*x - c*v"', 'v = "k*v**2 - c*v"', "k = 1.0", "k = 1e6")
+    job.write_text(text)
+    (job.parent / "d.csv").write_text("t,x,v\n0,1,-1\n1,1,-1\n2,1,-1\n3,1,-1\n")
+    (job.parent / "e.csv").write_text("t,x,v\n0,1,1\n1,1,1\n2,1,1\n3,1,1\n")
+    fragments = ["job.toml:6: guess", "in experiment 2 from the node at t = 0", "another guess"]
+    messages(["run", "job.toml"], fragments, capsys, job.parent)

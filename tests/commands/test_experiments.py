@@ -128,6 +128,20 @@ def test_hdf5(job: Path, expected: FitResult, wide: bool) -> None:
     same("job.h5", expected)
 
 
+def test_a_result_of_a_simulation_is_a_recording(job: Path) -> None:
+    assert main(["run", "job.toml", "-o", "path.h5"]) == 0
+    chosen = ", ".join(f'{name} = "observed/values/{name}"' for name in "xyz")
+    spread = ", ".join(f'{name} = "observed/sigma/{name}"' for name in "xyz")
+    source = (
+        f'[data]\nfile = "path.h5"\ntime = "observed/times"\ncolumns = {{{chosen}}}\nsigma = {{{spread}}}\n'
+    )
+    Path("fit.toml").write_text(SETUP + source)
+    assert main(["run", "fit.toml"]) == 0
+    path, found = load(Path("path.h5")).record, load(Path("fit.h5")).record
+    np.testing.assert_array_equal(found.experiments[0].values, path.observed.values)  # type: ignore[union-attr]
+    assert abs(found.parameters["r@1"] - 28.0) < 5.0 * found.errors["r@1"]  # type: ignore[union-attr]
+
+
 SIMULATED = (
     SETUP
     + """[[truth]]
@@ -186,6 +200,10 @@ def test_an_ensemble_of_two_experiments(job: Path) -> None:
     table, alone = load(Path("job.h5")).record, load(Path("job-2.h5")).record
     row = dict(zip(table.names, table.estimates[1], strict=True))  # type: ignore[union-attr]
     assert row == pytest.approx(alone.parameters | alone.initial_states, rel=1e-9)  # type: ignore[union-attr]
+    assert table.truth["r@2"] == 30.0  # type: ignore[union-attr]
+    assert main(["show", "job.h5"]) == 0
+    assert main(["report", "job.h5", "-o", "job.html"]) == 0
+    assert "r@2" in Path("job.html").read_text()
 
 
 def test_the_example_of_the_project_on_one_and_two_ranks(

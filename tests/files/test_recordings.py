@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from hpcfit.files.recordings import is_recording, read_recording, read_slice
+from hpcfit.files.recordings import is_recording, n_rows, read_recording, read_slice
 from hpcfit.records import InputError
 
 ROWS = 1_000_000
@@ -38,6 +38,7 @@ def test_datasets_and_named_columns_are_the_same(tmp_path: Path) -> None:
         np.testing.assert_array_equal(table.columns["n"], n)
         assert table.columns["n"].dtype == float
         assert len(table.sha256) == 64
+        assert n_rows(path, ("t", "x")) == 5
         found = read_slice(path, 1, 3, ("x", "n"))
         assert list(found) == ["x", "n"]
         np.testing.assert_array_equal(found["x"], [1.0, 2.0])
@@ -46,7 +47,10 @@ def test_datasets_and_named_columns_are_the_same(tmp_path: Path) -> None:
 
 def test_columns_inside_groups_have_paths_as_names(tmp_path: Path) -> None:
     path = columns_file(tmp_path / "g.h5", **{"run/t": [0.0, 1.0], "run/x": [2.0, 3.0]})
-    assert sorted(read_recording(path).columns) == ["run/t", "run/x"]
+    with h5py.File(path, "a") as file:
+        file["run/table"] = np.zeros((2, 2))
+        file["run/table"].attrs["names"] = ["x", "y"]
+    assert sorted(read_recording(path).columns) == ["run/t", "run/table/x", "run/table/y", "run/x"]
 
 
 def test_a_million_rows_are_read_quickly_and_by_parts(tmp_path: Path) -> None:
