@@ -198,7 +198,8 @@ class Estimates:
 
     def part(self, names: Sequence[str]) -> Estimates:
         """Some of them."""
-        index = [self.names.index(name) for name in names]
+        place = {name: k for k, name in enumerate(self.names)}
+        index = [place[name] for name in names]
         return Estimates(tuple(names), self.values[index], self.covariance[np.ix_(index, index)])
 
     def by_name(self) -> dict[str, float]:
@@ -217,7 +218,8 @@ class Pieces:
 class FitResult:
     """A fit: estimates, how well the data determine them, and the way to them.
 
-    `unknowns` are the initial states of every experiment (x, or x@2 in the second) and the free parameters.
+    `unknowns` are the initial states of every experiment (x, or x@2 in the second) and the free parameters,
+    of which local ones have a value for each experiment (k@1, k@2, ...).
     """
 
     model: str

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hpcfit.commands.loading import load, placing
 from hpcfit.commands.verb import new_verb
 from hpcfit.commands.work import check_fit
-from hpcfit.records import InputError, Mistake
+from hpcfit.records import Array, InputError, Mistake
 
 
 def add(verbs: Any) -> None:
@@ -38,12 +39,15 @@ def _line(path: Path, overrides: list[str]) -> str:
     job = inputs.job
     if job.fits:
         placing(job, lambda: check_fit(inputs))
-    times = (
-        ""
-        if inputs.times is None
-        else f", {len(inputs.times)} times {inputs.times[0]:g}..{inputs.times[-1]:g}"
-    )
     file = job["model"]["file"]
     not_run = f" ({file} was read, not run)" if file else ""
     later = f"; this version cannot run it ({job.not_runnable})" if job.not_runnable else ""
-    return f"{path}: ok: {job.kind} {job.names.name}{times}{not_run}{later}"
+    return f"{path}: ok: {job.kind} {job.names.name}{_times(inputs.grids)}{not_run}{later}"
+
+
+def _times(grids: Sequence[Array]) -> str:
+    if not grids:
+        return ""
+    experiments = f", {len(grids):,} experiments" if len(grids) > 1 else ""
+    first, last = min(grid[0] for grid in grids), max(grid[-1] for grid in grids)
+    return f"{experiments}, {sum(map(len, grids))} times {first:g}..{last:g}"

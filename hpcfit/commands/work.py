@@ -24,7 +24,7 @@ Record = Path | FitResult | EnsembleResult
 
 
 def run_simulation(comm: Any, inputs: Inputs, member: int) -> Path:
-    return on_root(comm, lambda: _simulated(inputs, load_model(inputs.job), member))
+    return on_root(comm, lambda: next(_simulated(inputs, load_model(inputs.job), member)))
 
 
 def run_fit(comm: Any, inputs: Inputs, member: int) -> FitResult:
@@ -45,7 +45,7 @@ def run_fit(comm: Any, inputs: Inputs, member: int) -> FitResult:
     finally:
         if line is not None:
             line.close()
-    return replace(result, seed=job.seed if inputs.data is None else None, member=member)
+    return replace(result, seed=None if inputs.recordings else job.seed, member=member)
 
 
 def run_ensemble(comm: Any, inputs: Inputs) -> EnsembleResult:
@@ -63,7 +63,7 @@ def ensemble_in_rounds(comm: Any, inputs: Inputs) -> Iterator[tuple[Any, Ensembl
         yield from ensemble_rounds(
             model,
             exact,
-            job["truth"]["noise"],
+            [truth["noise"] for _, truth in job.several("truth")],
             seed=job.seed,
             members=members_of(job),
             **_fit_arguments(inputs),
@@ -90,11 +90,23 @@ def check_fit(inputs: Inputs) -> None:
     """Find what is wrong with a fit, as far as that is possible without integrating and without user code."""
     job = inputs.job
     model = job.model or _by_names_only(job.names)
-    if model is None or inputs.times is None:
+    if model is None or not inputs.grids:
         return
-    names = job["fit"]["observe"] or model.states
-    unknown = Series(names, inputs.times, np.ones((len(inputs.times), len(names))))
-    check_fit_data(model, inputs.data or unknown, **_problem(job))
+    check_fit_data(model, inputs.recordings or _not_yet_simulated(inputs, model), **_problem(job))
+
+
+def _not_yet_simulated(inputs: Inputs, model: Model) -> list[Series]:
+    """Stand-ins for data that only `run` makes."""
+    names = [_observed(inputs.job, truth) or model.states for _, truth in inputs.job.several("truth")]
+    return [
+        Series(own, times, np.ones((len(times), len(own))))
+        for own, times in zip(names, inputs.grids, strict=True)
+    ]
+
+
+def _observed(job: Job, truth: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """What an experiment sees; None: all states."""
+    return truth["observe"] or job["fit"]["observe"]
 
 
 def _by_names_only(names: ModelNames) -> Model | None:
@@ -119,13 +131,13 @@ def _problem(job: Job) -> dict[str, Any]:
         "nodes": options["nodes"],
         "start": job["nodes"],
         "weights": options["weights"],
+        "local": options["local"],
     }
 
 
 def _fit_arguments(inputs: Inputs) -> dict[str, Any]:
     """What fits and ensembles of fits have in common."""
     job, options = inputs.job, inputs.job["fit"]
-    truth = job["truth"]
     return {
         **_problem(job),
         "tolerance": options["tolerance"],
@@ -133,59 +145,75 @@ def _fit_arguments(inputs: Inputs) -> dict[str, Any]:
         "level": options["level"],
         "phases": options["phases"],
         "method": options["method"],
-        "truth": {**truth.get("start", {}), **truth.get("parameters", {})},
+        "truth": _known(job, len(inputs.grids)),
     }
 
 
-def _data(inputs: Inputs, model: Model, member: int) -> Series:
-    """What the fit sees: the recording, or the truth with its noise."""
-    if inputs.data is not None:
-        return inputs.data
-    path = _simulated(inputs, model, member)
-    assert path.exact is not None
-    return path.observed or path.exact
+def _known(job: Job, experiments: int) -> dict[str, float]:
+    """The truth by the names of the unknowns; one truth alone holds for the parameters of all experiments."""
+    truths = [truth for _, truth in job.several("truth")]
+    known = dict(truths[0]["parameters"]) if truths else {}
+    for e, truth in enumerate(truths):
+        known |= {name if e == 0 else f"{name}@{e + 1}": value for name, value in truth["start"].items()}
+    for name in job["fit"]["local"]:
+        known.pop(name, None)
+        for e in range(experiments if truths else 0):
+            own = truths[e if len(truths) > 1 else 0]["parameters"]
+            known |= {f"{name}@{e + 1}": own[name]} if name in own else {}
+    return known
 
 
-def _exact(inputs: Inputs, model: Model) -> Series:
-    exact = _simulated(inputs, model, 0).exact
-    assert exact is not None
-    return exact
+def _data(inputs: Inputs, model: Model, member: int) -> list[Series]:
+    """What the fit sees: the recordings, or the truth of every experiment with its noise."""
+    if inputs.recordings:
+        return list(inputs.recordings)
+    found = []
+    for path in _simulated(inputs, model, member):
+        assert path.exact is not None
+        found.append(path.observed or path.exact)
+    return found
 
 
-def _simulated(inputs: Inputs, model: Model, member: int) -> Path:
-    """The truth of a job, as its instrument sees it."""
-    job = inputs.job
-    truth, options = job["truth"], job["simulate"]
-    progress = ProgressLine(f"simulating {model.name}")
-    try:
-        path = simulate(
-            model,
-            start=truth["start"],
-            parameters=truth["parameters"],
-            times=inputs.times,
-            sensitivities=bool(options.get("sensitivities")),
-            observe=job["fit"].get("observe") if job.kind != "simulate" else _recorded(inputs),
-            noise=truth["noise"],
-            seed=job.seed,
-            member=member,
-            data=inputs.data,
-            tolerance=options.get("tolerance"),
-            method=truth["method"] or options.get("method"),
-            max_steps=options.get("max_steps"),
-            watch=progress,
-        )
-    finally:
-        progress.close()
-    if job.kind != "simulate" and not path.converged:
-        place = job.document.place("truth")
-        problem = f"the truth cannot be integrated: {path.outcome.value} ({path.cause})"
-        raise InputError(Mistake(place, problem, "change its start, parameters or times", "truth"))
-    return path
+def _exact(inputs: Inputs, model: Model) -> list[Series]:
+    return [path.exact for path in _simulated(inputs, model, 0) if path.exact is not None]
+
+
+def _simulated(inputs: Inputs, model: Model, member: int) -> Iterator[Path]:
+    """The truth of every experiment, as its instrument sees it."""
+    job, options = inputs.job, inputs.job["simulate"]
+    for e, (label, truth) in enumerate(job.several("truth")):
+        progress = ProgressLine(f"simulating {model.name}")
+        try:
+            path = simulate(
+                model,
+                start=truth["start"],
+                parameters=truth["parameters"],
+                times=inputs.grids[e],
+                sensitivities=bool(options.get("sensitivities")),
+                observe=_recorded(inputs) if job.kind == "simulate" else _observed(job, truth),
+                noise=truth["noise"],
+                seed=job.seed,
+                member=member,
+                experiment=e,
+                data=inputs.recordings[0] if inputs.recordings else None,
+                tolerance=options.get("tolerance"),
+                method=truth["method"] or options.get("method"),
+                max_steps=options.get("max_steps"),
+                watch=progress,
+            )
+        finally:
+            progress.close()
+        if job.kind != "simulate" and not path.converged:
+            place = job.document.place(label)
+            problem = f"the truth cannot be integrated: {path.outcome.value} ({path.cause})"
+            raise InputError(Mistake(place, problem, "change its start, parameters or times", label))
+        yield path
 
 
 def _recorded(inputs: Inputs) -> tuple[str, ...] | None:
     """What the job observes, and with data everything that the data can be compared with."""
     observe: tuple[str, ...] | None = inputs.job["simulate"]["observe"]
-    if inputs.data is None or observe is None:
-        return observe or (inputs.data.names if inputs.data else None)
-    return (*observe, *(name for name in inputs.data.names if name not in observe))
+    recorded = inputs.recordings[0].names if inputs.recordings else None
+    if recorded is None or observe is None:
+        return observe or recorded
+    return (*observe, *(name for name in recorded if name not in observe))

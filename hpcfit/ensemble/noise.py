@@ -27,13 +27,19 @@ def standard_deviations(exact: Array, names: Sequence[str], noise: Noise) -> Arr
 
 
 def add_noise(
-    exact: Array, names: Sequence[str], quantities: Sequence[int], noise: Noise, seed: int, member: int = 0
+    exact: Array,
+    names: Sequence[str],
+    quantities: Sequence[int],
+    noise: Noise,
+    seed: int,
+    member: int = 0,
+    experiment: int = 0,
 ) -> tuple[Array, Array]:
     """Noisy values and their standard deviations; `quantities` numbers the names within the model.
 
     A value beyond three standard deviations is kept, drawn again, or discarded (NaN), as the noise says.
     """
-    values, sigma = noisy_members(exact, names, quantities, noise, seed, (member,))
+    values, sigma = noisy_members(exact, names, quantities, noise, seed, (member,), experiment)
     return values[0], sigma
 
 
@@ -44,11 +50,16 @@ def noisy_members(
     noise: Noise,
     seed: int,
     members: Sequence[int],
+    experiment: int = 0,
 ) -> tuple[Array, Array]:
-    """Values of many members (M, n_times, n_names), and the standard deviations (n_times, n_names)."""
+    """Values of many members (M, n_times, n_names), and the standard deviations (n_times, n_names).
+
+    The first experiment has the streams of a job that has only one.
+    """
     sigma = standard_deviations(exact, names, noise)
     pairs = list(product(members, quantities))
-    rngs = generators(seed, [member for member, _ in pairs], [quantity for _, quantity in pairs])
+    keys = [[member for member, _ in pairs], [quantity for _, quantity in pairs]]
+    rngs = generators(seed, *keys, *([[experiment] * len(pairs)] if experiment else []))
     errors = _draw(rngs, len(exact), noise.beyond_3_sigma).reshape(len(members), len(quantities), len(exact))
     values = np.ascontiguousarray(errors.transpose(0, 2, 1))
     values *= sigma  # in place: new arrays of this size cost more than the arithmetic

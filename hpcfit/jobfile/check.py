@@ -1,4 +1,4 @@
-"""Check a document against the schema and the model's names; find every mistake, not only the first."""
+"""Check a document against the model's names and its own sense; find every mistake, not only the first."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hpcfit.flow.propagate import DEFAULT_METHOD, METHODS
+from hpcfit.jobfile.arrays import several, written
+from hpcfit.jobfile.checker import Checker
 from hpcfit.jobfile.fits import check_fit
 from hpcfit.jobfile.names import ModelNames
 from hpcfit.jobfile.read import Document
-from hpcfit.jobfile.schema import ALLOWED_TABLES, KINDS, REQUIRED_TABLES, RUNNABLE, SCHEMA, Key
+from hpcfit.jobfile.schema import ARRAYS, RUNNABLE
 from hpcfit.jobfile.values import split_remedy
 from hpcfit.models import catalogue
 from hpcfit.models.define import Model
@@ -37,6 +39,10 @@ class Job:
     def __getitem__(self, table: str) -> Mapping[str, Any]:
         return self.tables.get(table, {})
 
+    def several(self, table: str) -> list[tuple[str, Mapping[str, Any]]]:
+        """All tables [[truth]] or [[data]], each with what messages call it."""
+        return several(self.tables, table)
+
     @property
     def not_runnable(self) -> str:
         """The key that asks for what can only be checked as yet; '' if there is none."""
@@ -54,75 +60,6 @@ class Job:
         return self.document.path.parent / name
 
 
-class Checker:
-    """Collects mistakes of one document."""
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.mistakes: list[Mistake] = []
-
-    def wrong(self, key: str, problem: str, remedy: str = "", value: Any = None) -> None:
-        self.mistakes.append(Mistake(self.document.place(key), problem, remedy, key, value))
-
-    def is_wrong(self, key: str) -> bool:
-        """True if this key, or one inside it, has a mistake already."""
-        return any(mistake.key == key or mistake.key.startswith(f"{key}.") for mistake in self.mistakes)
-
-    def read_key(self, full: str, key: Key, value: Any) -> Any:
-        try:
-            return key.read(value)
-        except InputError as error:
-            for mistake in error.mistakes:
-                problem, remedy = split_remedy(mistake.problem)
-                name = f"{full}.{mistake.key}" if mistake.key else full
-                shown = mistake.value if mistake.key else value
-                self.wrong(name, problem, mistake.remedy or remedy or f"expected: {key.meaning}", shown)
-            return key.default
-
-    def read_table(self, table: str, given: Any) -> dict[str, Any]:
-        keys = SCHEMA[table]
-        if not isinstance(given, dict):
-            self.wrong(table, "must be a table", f"write [{table}] and its keys below it", given)
-            given = {}
-        free = keys.get("*")
-        result = {name: key.default for name, key in keys.items() if name != "*"}
-        for name, value in given.items():
-            full = f"{table}.{name}" if table else name
-            if name in keys or free:
-                result[name] = self.read_key(full, keys.get(name) or free, value)  # type: ignore[arg-type]
-            else:
-                elsewhere = [other for other, others in SCHEMA.items() if other != table and name in others]
-                remedy = (
-                    f"it belongs to [{elsewhere[0]}]" if elsewhere and elsewhere[0] else nearest(name, keys)
-                )
-                self.wrong(full, "unknown key", remedy, value if not isinstance(value, dict) else None)
-        for name, key in keys.items():
-            if key.required and name not in given:
-                self.wrong(f"{table}.{name}" if table else name, "is missing", key.meaning)
-        return result
-
-    def read_tables(self) -> tuple[str, dict[str, dict[str, Any]]]:
-        given = self.document.values
-        top = {key: value for key, value in given.items() if key not in SCHEMA or key == ""}
-        stray = [key for key, value in top.items() if isinstance(value, dict)]
-        for key in stray:
-            self.wrong(key, "unknown table", nearest(key, [name for name in SCHEMA if name]))
-            del top[key]
-        tables = {"": self.read_table("", top)}
-        kind = tables[""]["kind"] if tables[""]["kind"] in KINDS else "simulate"
-        known_kind = tables[""]["kind"] in KINDS
-        for table in (name for name in SCHEMA if name):
-            if table in given and known_kind and table not in ALLOWED_TABLES[kind]:
-                self.wrong(table, f"this table has no meaning in a job of kind '{kind}'", "remove it")
-            elif table in given:
-                tables[table] = self.read_table(table, given[table])
-            elif table in REQUIRED_TABLES[kind] and known_kind:
-                self.wrong(table, "this table is missing", f"a job of kind '{kind}' needs [{table}]")
-            elif not any(key.required for key in SCHEMA[table].values()):
-                tables[table] = self.read_table(table, {})
-        return kind, tables
-
-
 def check(document: Document, model: Model | None = None) -> tuple[Job | None, list[Mistake]]:
     """The job that a document means, or all of its mistakes; no user code is run.
 
@@ -137,6 +74,7 @@ def check(document: Document, model: Model | None = None) -> tuple[Job | None, l
         _check_names(checker, tables, names)
     if kind == "simulate" and "truth" in document.values:
         _check_one_time_grid(checker, document.values)
+    _check_experiments(checker, kind, tables)
     if names and "fit" in (kind, tables.get("ensemble", {}).get("of")):
         check_fit(checker.wrong, document.values, tables, names, model)
     _check_opaque(checker, tables, model)
@@ -199,29 +137,75 @@ def _declared(path: Path, name: str | None) -> ModelNames:
 
 def _check_names(checker: Checker, tables: Tables, names: ModelNames) -> None:
     """Every name in the job is one of the model's; what must be complete is complete."""
-    truth = tables.get("truth", {})
     given = checker.document.values
-    if "truth" in given:
-        _check_values(checker, "truth.start", truth.get("start") or {}, names.states, "state")
-        _check_values(
-            checker, "truth.parameters", truth.get("parameters") or {}, names.parameters, "parameter"
-        )
     options = tables.get("simulate" if tables[""]["kind"] == "simulate" else "fit", {})
-    observed = options.get("observe") or names.states
-    noise = truth.get("noise")
-    if isinstance(noise, Noise):
-        for size in ("sd", "fraction", "proportional"):
-            if isinstance(getattr(noise, size), Mapping):
-                _check_known(
-                    checker, f"truth.noise.{size}", getattr(noise, size), observed, "observed quantity"
-                )
-    for key in ("simulate.observe", "fit.observe", "data.columns", "data.sigma"):
+    as_written = dict(written(given, "truth")) | dict(written(given, "data"))
+    for k, (label, truth) in enumerate(several(tables, "truth")):
+        _check_truth(checker, label, truth, as_written[label], options, names, first=not k)
+    for label, data in several(tables, "data"):
+        for key in ("columns", "sigma"):
+            if isinstance(data[key], Mapping) and key in as_written[label]:
+                _check_known(checker, f"{label}.{key}", data[key], names.quantities, "state or observable")
+    for key in ("simulate.observe", "fit.observe"):
         table, name = key.split(".")
         value = tables.get(table, {}).get(name)
         if isinstance(value, Mapping | tuple):
             _check_known(checker, key, value, names.quantities, "state or observable")
     if "guess" in given:
         _check_known(checker, "guess", tables.get("guess", {}), names.parameters, "parameter")
+
+
+def _check_truth(
+    checker: Checker,
+    label: str,
+    truth: Mapping[str, Any],
+    own: Mapping[str, Any],
+    options: Mapping[str, Any],
+    names: ModelNames,
+    *,
+    first: bool,
+) -> None:
+    """Names and completeness of one [[truth]]; what a later one takes from the first is checked there."""
+    if first or "start" in own:
+        _check_values(checker, f"{label}.start", truth["start"] or {}, names.states, "state")
+    if first:
+        _check_values(
+            checker, f"{label}.parameters", truth["parameters"] or {}, names.parameters, "parameter"
+        )
+    elif isinstance(own.get("parameters"), dict):
+        _check_known(checker, f"{label}.parameters", own["parameters"], names.parameters, "parameter")
+    if "observe" in own:
+        known = options.get("observe") or names.quantities
+        _check_known(checker, f"{label}.observe", truth["observe"] or (), known, "observed quantity")
+    if isinstance(truth["noise"], Noise) and "noise" in own:
+        observed = truth["observe"] or options.get("observe") or names.states
+        _check_noise_names(checker, label, truth["noise"], observed)
+
+
+def _check_noise_names(checker: Checker, label: str, noise: Noise, observed: tuple[str, ...] | None) -> None:
+    for size in ("sd", "fraction", "proportional"):
+        by_name = getattr(noise, size)
+        if isinstance(by_name, Mapping):
+            _check_known(checker, f"{label}.noise.{size}", by_name, observed, "observed quantity")
+
+
+def _check_experiments(checker: Checker, kind: str, tables: Tables) -> None:
+    """Only a fit has several; they are in several tables, or in one file."""
+    fits = "fit" in (kind, tables.get("ensemble", {}).get("of"))
+    data = several(tables, "data")
+    for label, table in data:
+        if table["experiment"] and (len(data) > 1 or not fits):
+            problem = "only one file may hold several experiments" if fits else f"kind '{kind}' has only one"
+            remedy = "keep one [data], or remove it" if fits else "remove it"
+            checker.wrong(f"{label}.experiment", problem, remedy, table["experiment"])
+            break
+    for name in () if fits else ARRAYS:
+        for label, _ in several(tables, name)[1:2]:
+            problem = f"a job of kind '{kind}' has one experiment"
+            checker.wrong(label, problem, f'keep one [{name}], or let kind be "fit"')
+    if kind == "simulate" and tables.get("truth", {}).get("observe"):
+        value, remedy = tables["truth"]["observe"], "use simulate.observe"
+        checker.wrong("truth.observe", "belongs to the experiments of a fit", remedy, list(value))
 
 
 def _check_known(
@@ -256,15 +240,17 @@ def _check_tolerance(checker: Checker, options: Mapping[str, Any]) -> None:
 
 def _check_opaque(checker: Checker, tables: Tables, model: Model | None) -> None:
     """Only models with expressions are compiled."""
-    for key in ("truth.method", "simulate.method", "fit.method"):
+    methods = {f"{label}.method": truth.get("method") for label, truth in several(tables, "truth")}
+    for key in ("simulate.method", "fit.method"):
         table, name = key.split(".")
-        method = tables.get(table, {}).get(name)
+        methods[key] = tables.get(table, {}).get(name)
+    for key, method in methods.items():
         if model is not None and model.opaque and str(method).startswith("taylor"):
             checker.wrong(key, "an opaque model cannot be compiled", 'use "extrapolation"', method)
 
 
 def _check_one_time_grid(checker: Checker, given: Mapping[str, Any]) -> None:
-    timed = isinstance(given["truth"], dict) and "times" in given["truth"]
+    timed = any("times" in truth for _, truth in written(given, "truth"))
     if not timed and "data" not in given:
         checker.wrong("truth.times", "is missing", "as in times = {start = 0.0, spacing = 0.1, count = 100}")
     if timed and "data" in given:
@@ -272,11 +258,11 @@ def _check_one_time_grid(checker: Checker, given: Mapping[str, Any]) -> None:
 
 
 def _check_map_times(checker: Checker, tables: Tables, model: Model | None) -> None:
-    grid = tables.get("truth", {}).get("times") or {}
-    if model is None or model.kind != "map" or "file" in grid:
+    if model is None or model.kind != "map":
         return
-    numbers = grid.get("list") or [grid.get("start", 0.0), grid.get("spacing", 1.0)]
-    if "end" in grid or any(value != round(value) for value in numbers):
-        checker.wrong(
-            "truth.times", f"{model.name} is a map", "use whole times: {start = 0, spacing = 1, count = ...}"
-        )
+    for label, truth in several(tables, "truth"):
+        grid = truth.get("times") or {}
+        numbers = grid.get("list") or [grid.get("start", 0.0), grid.get("spacing", 1.0)]
+        if "end" in grid or ("file" not in grid and any(value != round(value) for value in numbers)):
+            remedy = "use whole times: {start = 0, spacing = 1, count = ...}"
+            checker.wrong(f"{label}.times", f"{model.name} is a map", remedy)

@@ -24,17 +24,18 @@ class Document:
     overrides: tuple[str, ...]
 
     def line(self, key: str) -> int:
-        """The line of a key such as 'truth.noise.sd', or of the nearest key above it; 0 if nowhere."""
-        parts = key.split(".")
+        """The line of a key such as 'truth[2].noise.sd', or of the nearest key above it; 0 if nowhere."""
+        parts = key.replace("[1]", "").split(".")
         while parts:
             if line := _line_of(self.text, parts):
                 return line
             parts.pop()
-        return 0
+        return _line_of(self.text, [key.partition("[")[0]]) if "[" in key else 0
 
     def place(self, key: str) -> str:
         """file:line of a key, or the option that set it."""
-        if any(override.split("=")[0].strip() == key for override in self.overrides):
+        plain = key.replace("[1]", "")
+        if any(override.split("=")[0].strip().replace("[1]", "") == plain for override in self.overrides):
             return "--set"
         line = self.line(key)
         return f"{self.path}:{line}" if line else str(self.path)
@@ -81,20 +82,41 @@ def _apply(values: dict[str, Any], override: str) -> None:
         value = source
     table = values
     for part in parts[:-1]:
-        table = table.setdefault(part, {})
-        if not isinstance(table, dict):
-            raise InputError(
-                Mistake("--set", f"'{part}' in '{key}' is a value, not a table", "shorten the key")
-            )
+        table = _inner(table, part, key)
     table[parts[-1]] = value
 
 
+def _inner(table: dict[str, Any], part: str, key: str) -> dict[str, Any]:
+    """The table below, which is made if it is not there; name[2] is the second of an array of tables."""
+    numbered = re.fullmatch(r"(.*)\[(\d+)\]", part)
+    name, number = (numbered[1], int(numbered[2])) if numbered else (part, 0)
+    found = table.get(name, []) if numbered else table.setdefault(name, {})
+    if numbered or isinstance(found, list):
+        several = found if isinstance(found, list) else [found]
+        if not 1 <= number <= len(several):
+            problem = f"'{key}': the job has {len(several)} [[{name}]]"
+            remedy = f"number them from {name}[1]" if several else "write it into the job"
+            raise InputError(Mistake("--set", problem, remedy))
+        found = several[number - 1]
+    if not isinstance(found, dict):
+        problem = f"'{part}' in '{key}' is a value, not a table"
+        raise InputError(Mistake("--set", problem, "shorten the key"))
+    return found
+
+
 def _line_of(text: str, parts: list[str]) -> int:
-    """The line of [table] or key; 0 if it does not stand at the beginning of a line."""
+    """The line of [table], [[table]] or key; 0 if it does not stand at the beginning of a line.
+
+    The second [[table]] is table[2]; the first has no number.
+    """
     table: list[str] = []
+    count: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line):
-            table = header[1].split(".")
+        if header := re.match(r"\s*(\[\[?)\s*([\w.-]+)\s*\]", line):
+            name, *inner = header[2].split(".")
+            if header[1] == "[[" and not inner:
+                count[name] = count.get(name, 0) + 1
+            table = [name if count.get(name, 1) == 1 else f"{name}[{count[name]}]", *inner]
             if table == parts:
                 return number
             continue

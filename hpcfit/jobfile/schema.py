@@ -56,9 +56,10 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "noise": Key(
             values.noise, "{sd | fraction | proportional, beyond_3_sigma = keep | redraw | discard}"
         ),
+        "observe": Key(values.names, "what this experiment of a fit sees; absent: as in `fit.observe`"),
     },
     "data": {
-        "file": Key(values.text, "a CSV file (also .gz), relative to the job file", required=True),
+        "file": Key(values.text, "CSV (also .gz) or HDF5, relative to the job file", required=True),
         "time": Key(values.text, "the column of times", "t"),
         "columns": Key(
             values.table_of(values.text), "{quantity = column}; absent: columns named like it", {}
@@ -66,6 +67,10 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "sigma": Key(
             values.one_or_table(values.positive_or_column),
             "standard deviation: one number, or by quantity a number or the name of a column",
+        ),
+        "experiment": Key(
+            values.text,
+            "a column whose value tells the experiment of a row; absent: a file is one experiment",
         ),
     },
     "simulate": {
@@ -90,6 +95,9 @@ SCHEMA: dict[str, dict[str, Key]] = {
             values.table_of(values.not_negative), "by observed quantity; 0: not considered in the sum", {}
         ),
         "fixed": Key(_NUMBERS, "parameters that are known, with their values", {}),
+        "local": Key(
+            values.names, "parameters of which every experiment has its own value, k@1, k@2, ...", ()
+        ),
         "nodes": Key(
             values.nodes, '"data", a whole number k for every k-th time, or a list of times', "data"
         ),
@@ -125,6 +133,8 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "ranks": Key(values.whole(1, 10**6), "MPI ranks per task"),
     },
 }
+
+ARRAYS = ("truth", "data")  # of tables, [[truth]] and [[data]]: one for each experiment of a fit
 
 REQUIRED_TABLES = {
     "simulate": ("model", "truth"),

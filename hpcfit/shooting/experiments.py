@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +94,17 @@ def checked(series: Series) -> Series:
 
 def _mistake(problem: str, remedy: str) -> InputError:
     return InputError(Mistake("experiment", problem, remedy))
+
+
+@contextmanager
+def of_experiment(e: int, count: int) -> Iterator[None]:
+    """Mistakes inside say which of several experiments they are about, as their place."""
+    try:
+        yield
+    except InputError as error:
+        if count == 1:
+            raise
+        raise InputError([replace(each, place=f"experiment {e + 1}") for each in error.mistakes]) from None
 
 
 def check_names(model: Model, series: Series) -> None:

@@ -13,9 +13,10 @@ from hpcfit.models.define import Model
 from hpcfit.models.evaluate import Program
 from hpcfit.models.graph import Graph
 from hpcfit.models.names import nearest
+from hpcfit.models.promote import with_states
 from hpcfit.models.strings import parse
 from hpcfit.records import Array, InputError, Mistake, Series
-from hpcfit.shooting.experiments import LARGEST, check_names, checked
+from hpcfit.shooting.experiments import LARGEST, check_names, checked, of_experiment
 from hpcfit.shooting.grid import Grid, NodeChoice, make_grid, node_times
 from hpcfit.shooting.problem import Problem
 from hpcfit.shooting.readings import Readings
@@ -34,6 +35,7 @@ class Posed:
     sigma_known: bool
     experiments: tuple[Series, ...]
     given: Mapping[int, Array]  # where the nodes of a state (its number) begin (N,), if not at the data
+    local: tuple[str, ...] = ()  # states of the problem's model that are parameters of each experiment
 
     @property
     def hidden(self) -> bool:
@@ -58,27 +60,34 @@ def pose(
     nodes: NodeChoice | Sequence[NodeChoice] = "data",
     start: Mapping[str, float | str] | None = None,
     weights: Mapping[str, float] | None = None,
+    local: str | Sequence[str] = (),
     tolerance: float | None = None,
     method: str | None = None,
 ) -> Posed:
     """The fit of a model to experiments, a single member.
 
     start: where nodes of a state begin, a number or an expression in t; without it at the data, interpolated
-    between them, or at zero for a state that is not observed.
+    between them, or at zero for a state that is not observed. local: parameters of which each experiment has
+    its own value; they become states that do not change.
     """
-    for series in experiments:
-        check_names(model, checked(series))
+    for e, series in enumerate(experiments):
+        with of_experiment(e, len(experiments)):
+            check_names(model, checked(series))
+    _parameters(model, guess, fixed or {})
+    local = local.split() if isinstance(local, str) else local
+    model, guess, start = _localised(model, local, guess, fixed or {}, start or {})
+    local = tuple(name for name in model.states if name in local)
     free, held = _parameters(model, guess, fixed or {})
     names = tuple(dict.fromkeys(name for series in experiments for name in series.names))
     _check_weights(names, weights or {})
-    chosen = [
-        node_times(series.times, each)
-        for series, each in zip(experiments, _each(nodes, experiments), strict=True)
-    ]
+    chosen = []
+    for e, choice in enumerate(_each(nodes, experiments)):
+        with of_experiment(e, len(experiments)):
+            chosen.append(node_times(experiments[e].times, choice))
     if model.kind == "map":
         _check_whole(experiments, chosen)
     grid = make_grid([series.times for series in experiments], chosen)
-    given = _given_nodes(model, grid, start or {})
+    given = _given_nodes(model, grid, start)
     values = [series.values[None] for series in experiments]
     problem = Problem(
         model=model,
@@ -97,12 +106,37 @@ def pose(
     return Posed(
         problem=problem,
         start=Unknowns(nodes_begin, first),
-        precision=_precision(model, experiments, given),
+        precision=_precision(model, experiments, given, local),
         rough=_rough(experiments),
         sigma_known=all(series.sigma is not None for series in experiments),
         experiments=tuple(experiments),
         given=given,
+        local=local,
     )
+
+
+def _localised(
+    model: Model,
+    local: Sequence[str],
+    guess: Mapping[str, float],
+    fixed: Mapping[str, float],
+    start: Mapping[str, float | str],
+) -> tuple[Model, Mapping[str, float], Mapping[str, float | str]]:
+    """The model with the local parameters as states, whose nodes begin at the guess."""
+    for name in local:
+        if name not in model.parameters:
+            problem = f"{model.name} has no parameter '{name}'"
+            raise InputError(Mistake("", problem, nearest(name, model.parameters), "fit.local", list(local)))
+        if name in fixed:
+            problem = f"the parameter {name} is fixed"
+            raise InputError(Mistake("", problem, "remove it here or in fit.fixed", "fit.local", list(local)))
+        if name in start:
+            remedy = f"give guess.{name} instead"
+            raise InputError(Mistake("", "is a local parameter", remedy, f"nodes.{name}", start[name]))
+    if not local:
+        return model, guess, start
+    shared = {name: value for name, value in guess.items() if name not in local}
+    return with_states(model, local), shared, {**start, **{name: guess[name] for name in local}}
 
 
 def _each(nodes: Any, experiments: Sequence[Series]) -> list[NodeChoice]:
@@ -206,11 +240,19 @@ def _given_nodes(model: Model, grid: Grid, start: Mapping[str, float | str]) -> 
     return given
 
 
-def _precision(model: Model, experiments: Sequence[Series], given: Mapping[int, Array]) -> Array:
-    """Of each state at the nodes (n,): 0 where it does not come from data."""
+def _precision(
+    model: Model, experiments: Sequence[Series], given: Mapping[int, Array], local: Sequence[str]
+) -> Array:
+    """Of each state at the nodes (n,): 0 where it does not come from data.
+
+    A local parameter is not hidden: it begins without gaps, and these count nothing in any unit.
+    """
     precision = np.full(len(model.states), np.inf)
     for series in experiments:
         for i, name in enumerate(model.states):
+            if name in local:
+                precision[i] = 1.0
+                continue
             if i in given or name not in series.names:
                 precision[i] = 0.0
                 continue
@@ -242,8 +284,9 @@ def _start_nodes(
     nodes = np.zeros((len(values[0]), len(grid.times), len(model.states)))
     for i, along in given.items():
         nodes[:, :, i] = along
+    bounds = np.searchsorted(grid.experiment, np.arange(len(experiments) + 1))
     for e, series in enumerate(experiments):
-        own = grid.experiment == e
+        own = slice(bounds[e], bounds[e + 1])
         for i, name in enumerate(model.states):
             if i not in given and name in series.names:
                 column = values[e][:, :, series.names.index(name)]

@@ -121,8 +121,8 @@ class Problem:
         if not found:
             return self._unreadable(one)
         j, first = min(found, key=lambda each: each[0])
-        begin = self.grid.times[j]
-        return f"from the node at t = {begin:g} to t = {first.time:g}: {first.outcome.value} ({first.cause})"
+        where = f"{self._experiment_of(j)}from the node at t = {self.grid.times[j]:g} to t = {first.time:g}"
+        return f"{where}: {first.outcome.value} ({first.cause})"
 
     def _unreadable(self, one: Unknowns) -> str:
         """Where an observable of a path that can be integrated is not finite; '' if all are."""
@@ -130,7 +130,12 @@ class Problem:
         if np.isfinite(rows).all():
             return ""
         node, output, column = np.argwhere(~np.isfinite(rows))[0]
-        return f"at t = {self.grid.data_times[node, output]:g}: {self.readings.names[column]} is not finite"
+        t, who = self.grid.data_times[node, output], self._experiment_of(node)
+        return f"{who}at t = {t:g}: {self.readings.names[column]} is not finite"
+
+    def _experiment_of(self, node: int) -> str:
+        """Which of several experiments a node belongs to, for a person."""
+        return f"in experiment {self.grid.experiment[node] + 1} " if self.grid.experiment[-1] else ""
 
     def _all_parameters(self, free: Array) -> Array:
         whole = np.repeat(self.fixed[None], len(free), axis=0)

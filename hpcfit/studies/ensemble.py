@@ -29,6 +29,7 @@ from hpcfit.studies.fit import (
     unknown_names,
     unknown_values,
 )
+from hpcfit.studies.local import local_names
 from hpcfit.studies.long import segments_of
 
 FEWEST, MOST = 64, 512  # members side by side on one rank
@@ -49,8 +50,8 @@ Watch = Callable[[float], None]
 
 def fit_ensemble(
     model: Model,
-    exact: Series,
-    noise: Noise,
+    exact: Series | Sequence[Series],
+    noise: Noise | Sequence[Noise],
     *,
     members: Sequence[int],
     **asked: Any,
@@ -70,8 +71,8 @@ def joined(rounds: Sequence[tuple[Numbers, EnsembleResult]]) -> EnsembleResult:
 
 def ensemble_rounds(
     model: Model,
-    exact: Series,
-    noise: Noise,
+    exact: Series | Sequence[Series],
+    noise: Noise | Sequence[Noise],
     *,
     seed: int,
     members: Sequence[int],
@@ -80,6 +81,7 @@ def ensemble_rounds(
     nodes: NodeChoice = "data",
     start: Mapping[str, float | str] | None = None,
     weights: Mapping[str, float] | None = None,
+    local: str | Sequence[str] = (),
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -92,23 +94,28 @@ def ensemble_rounds(
 ) -> Iterator[tuple[Numbers, EnsembleResult]]:
     """Rows of the members that have ended since the last round, with their places in `members`, on all ranks.
 
+    Of several experiments each has its own exact values and noise.
     The noise of a member depends on (seed, member) alone, its row on nothing else. Ranks take members as
     they need them, `side_by_side` at a time; `watch` is told the part that is done.
     """
     clock = time.perf_counter()
+    several = [exact] if isinstance(exact, Series) else list(exact)
+    noises = [noise] * len(several) if isinstance(noise, Noise) else list(noise)
 
     def begin() -> tuple[Posed, Options]:
-        series = Series(
-            exact.names, exact.times, exact.values, standard_deviations(exact.values, exact.names, noise)
-        )
+        series = [
+            replace(each, sigma=standard_deviations(each.values, each.names, own))
+            for each, own in zip(several, noises, strict=True)
+        ]
         posed = pose(
             model,
-            [series],
+            series,
             guess=guess,
             fixed=fixed,
             nodes=nodes,
             start=start,
             weights=weights,
+            local=local,
             method=method,
         )
         options = chosen_options(
@@ -118,12 +125,14 @@ def ensemble_rounds(
 
     posed, options = everywhere(comm, begin)
     on_root(comm, lambda: check_start(posed))  # and compiles, for all ranks
-    quantities = [model.quantities.index(name) for name in exact.names]
 
     def noisy(places: Numbers) -> Posed:
         own = [members[place] for place in places.tolist()]
-        values, _ = noisy_members(exact.values, exact.names, quantities, noise, seed, own)
-        noisy = posed.with_values([values])
+        values = []
+        for e, (each, size) in enumerate(zip(several, noises, strict=True)):
+            quantities = [model.quantities.index(name) for name in each.names]
+            values.append(noisy_members(each.values, each.names, quantities, size, seed, own, e)[0])
+        noisy = posed.with_values(values)
         return noisy if segments is None else sliced(SERIAL, noisy, segments)
 
     segments = segments_of(posed, level=level, solver=None)  # a long member fills the lanes alone
@@ -135,11 +144,10 @@ def ensemble_rounds(
         for places, columns in _rounds(comm, own, supply, watch or (lambda part: None)):
             found = np.array([members[place] for place in places.tolist()], dtype=np.int64)
             seconds = time.perf_counter() - clock
-            yield places, _table(model, posed, found, columns, seed=seed, truth=truth or {}, seconds=seconds)
+            yield places, _table(posed, found, columns, seed=seed, truth=truth or {}, seconds=seconds)
 
 
 def _table(
-    model: Model,
     posed: Posed,
     members: Numbers,
     columns: Sequence[Any],
@@ -149,11 +157,15 @@ def _table(
     seconds: float,
 ) -> EnsembleResult:
     outcomes, *rows = columns
+    model = posed.problem.model
     names = unknown_names(model, posed)
     return EnsembleResult(
         model=model.name,
         names=names,
-        parameter_names=tuple(model.parameters[k] for k in posed.problem.free),
+        parameter_names=(
+            *(model.parameters[k] for k in posed.problem.free),
+            *local_names(names, posed.local),
+        ),
         outcomes=tuple(outcomes),
         **dict(zip(BY_MEMBER, (members, *rows), strict=True)),
         truth={name: float(value) for name, value in truth.items() if name in names},
@@ -183,7 +195,8 @@ def _ended(
     if not len(places):
         return
     posed = noisy(places)
-    course = Course.begin(posed.start, all_nodes=False, remembers=False)
+    several = len(posed.experiments)
+    course = Course.begin(posed.start, all_nodes=False, remembers=False, experiments=several)
     freedom = degrees_of_freedom(posed)
     largest = plausible_objective(freedom, posed.sigma_known)
     with np.errstate(all="ignore"):  # what is not finite is found and reported member by member

@@ -32,6 +32,7 @@ from hpcfit.shooting.experiments import Experiment
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.shooting.pose import Posed, pose
 from hpcfit.shooting.slices import sliced
+from hpcfit.studies.local import with_local_parameters
 from hpcfit.studies.long import all_rows, brought_together, chosen_solver, segments_of, solver_log
 
 POINTS_PER_PIECE = 9
@@ -48,6 +49,7 @@ def fit(
     start: Mapping[str, float | str] | None = None,
     weights: Mapping[str, float] | None = None,
     derived: Mapping[str, str] | None = None,
+    local: str | Sequence[str] = (),
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -63,7 +65,8 @@ def fit(
     guess: where the free parameters begin; fixed: values of the others. nodes: "data", every k-th data time,
     or a list of times. start: where the nodes of a state begin, a number or an expression in t (default: at
     the data; a hidden state at zero). weights: by observed name, 0 = not considered. derived: expressions of
-    the initial state and the parameters (default: the model's invariant). truth is only shown beside them.
+    the initial state and the parameters (default: the model's invariant). local: parameters of which every
+    experiment has its own value, k@1, k@2, ... truth is only shown beside the estimates, by their names.
     """
     several = [experiments] if isinstance(experiments, Experiment | Series) else list(experiments)
     series = [each.series if isinstance(each, Experiment) else each for each in several]
@@ -77,12 +80,13 @@ def fit(
             nodes=nodes,
             start=start,
             weights=weights,
+            local=local,
             method=method,
         )
         options = chosen_options(
             tolerance=tolerance, max_iterations=max_iterations, level=level, phases=phases, solver=solver
         )
-        return posed, options, _derived_expressions(model, derived or {})
+        return posed, options, _derived_expressions(posed.problem.model, derived or {})
 
     posed, options, expressions = everywhere(comm, begin)
     segments = segments_of(posed, level=level, solver=solver)
@@ -92,8 +96,8 @@ def fit(
     else:
         options = replace(options, solver=SOLVERS[chosen_solver(solver, segments)])
         solved = on_few(comm, len(segments), lambda few: solve_long(few, posed, segments, options, watch))
-    return _result(
-        model,
+    result = _result(
+        posed.problem.model,
         posed,
         solved,
         experiments=tuple(series),
@@ -104,6 +108,7 @@ def fit(
         truth=truth or {},
         solver=chosen_solver(solver, segments),
     )
+    return with_local_parameters(result, posed.local)
 
 
 @dataclass(frozen=True)
@@ -170,8 +175,12 @@ def degrees_of_freedom(posed: Posed) -> Numbers:
 
 
 def unknown_names(model: Model, posed: Posed) -> tuple[str, ...]:
-    marks = ["" if e == 0 else f"@{e + 1}" for e in range(len(posed.experiments))]
-    states = [f"{name}{mark}" for mark in marks for name in model.states]
+    """x, x@2, ... of every experiment, and what is shared; k@1 is a parameter of the first one alone."""
+    states = [
+        f"{name}@{e + 1}" if e or name in posed.local else name
+        for e in range(len(posed.experiments))
+        for name in model.states
+    ]
     return (*states, *(model.parameters[k] for k in posed.problem.free))
 
 
@@ -185,9 +194,9 @@ def unknown_values(posed: Posed, z: Unknowns, spread: Spread, freedom: Numbers) 
     return values, factors * np.sqrt(beta2)[:, None, None]
 
 
-def check_fit_data(model: Model, series: Series, **asked: Any) -> None:
+def check_fit_data(model: Model, experiments: Sequence[Series], **asked: Any) -> None:
     """Raise what is wrong with a fit and can be found before anything is integrated; `asked` as in `pose`."""
-    pose(model, [series], **asked)
+    pose(model, experiments, **asked)
 
 
 def check_start(posed: Posed) -> None:
@@ -308,7 +317,7 @@ def _evaluated(
     leaves += [graph.leaf("parameter", i) for i in range(len(model.parameters))]
     columns = [derivative(outputs, leaf) for leaf in leaves]
     program = Program(graph, [*outputs, *(slope for column in columns for slope in column)])
-    states = [float(at[name]) for name in model.states]
+    states = [float(at[f"{name}@1" if name in posed.local else name]) for name in model.states]
     parameters = [
         float(at[name]) if name in at else float(posed.problem.fixed[k])
         for k, name in enumerate(model.parameters)
@@ -322,7 +331,8 @@ def _truth(
 ) -> dict[str, float]:
     """What is known of the truth, with the derived quantities that follow from it."""
     known = {name: float(value) for name, value in truth.items()}
-    if expressions and all(name in known for name in (*model.states, *model.parameters)):
+    needed = [f"{name}@1" if name in posed.local else name for name in (*model.states, *model.parameters)]
+    if expressions and all(name in known for name in needed):
         values, _ = _evaluated(model, posed, expressions, known)
         known |= {name: float(value) for name, value in zip(expressions, values, strict=True)}
     return known

@@ -27,6 +27,7 @@ def simulate(
     noise: Noise | None = None,
     seed: int = 0,
     member: int = 0,
+    experiment: int = 0,
     data: Series | None = None,
     tolerance: float | None = None,
     method: str | None = None,
@@ -36,7 +37,8 @@ def simulate(
     """The path of a model through `times`, which begin at the start (n_times,).
 
     `observe` names states and observables (default: all states); `noise` makes `path.observed` from
-    them. A path that cannot be continued holds NaN from there on; `path.outcome` and `path.cause` say why.
+    them, by seed, member and experiment. A path that cannot be continued holds NaN from there on;
+    `path.outcome` and `path.cause` say why.
     """
     start_values = in_order(model.name, "start", start, model.states)
     values = in_order(model.name, "parameters", parameters, model.parameters)
@@ -71,7 +73,7 @@ def simulate(
         by_start=lanes.by_start[0] if lanes.by_start is not None else None,
         by_parameters=lanes.by_parameters[0] if lanes.by_parameters is not None else None,
         invariant=_invariant(model, grid, states, values),
-        observed=_observed(model, exact, noise, seed, member) if noise else None,
+        observed=_observed(model, exact, noise, seed, member, experiment) if noise else None,
         exact=exact,
         data=data,
         units=model.units,
@@ -122,7 +124,7 @@ def _invariant(model: Model, times: Array, states: Array, parameters: Array) -> 
     return np.broadcast_to(values, times.shape).copy()
 
 
-def _observed(model: Model, exact: Series, noise: Noise, seed: int, member: int) -> Series:
+def _observed(model: Model, exact: Series, noise: Noise, seed: int, member: int, experiment: int) -> Series:
     numbers = [model.quantities.index(name) for name in exact.names]
-    values, sigma = add_noise(exact.values, exact.names, numbers, noise, seed, member)
+    values, sigma = add_noise(exact.values, exact.names, numbers, noise, seed, member, experiment)
     return Series(exact.names, exact.times, values, sigma)

@@ -37,7 +37,8 @@ class Row:
 
 def rows(fit: FitResult) -> list[Row]:
     """Parameters, initial states and derived quantities, in this order."""
-    states = tuple(name for name in fit.unknowns.names if name not in fit.parameter_names)
+    parameters = set(fit.parameter_names)
+    states = tuple(name for name in fit.unknowns.names if name not in parameters)
     begins = dict(fit.guess) | dict(zip(states, first_states(fit).ravel(), strict=False))
     parts = (fit.unknowns.part(fit.parameter_names), fit.unknowns.part(states), fit.derived)
     nothing = float("nan")
