@@ -250,6 +250,7 @@ class FitResult:
     history: tuple[Iteration, ...]
     solver: str
     seconds: float
+    solver_log: str = ""  # what the solver says of its own work: PETSc's log view
     truth: Mapping[str, float] = field(default_factory=dict)  # of unknowns and derived, where it is known
     units: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None

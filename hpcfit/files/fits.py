@@ -66,6 +66,8 @@ def put_fit(file: Any, fit: FitResult) -> None:
     _put_pieces(file.create_group("initial"), fit.initial, fit)
     _put_pieces(file.create_group("final"), fit.final, fit)
     _put_history(file.create_group("history"), fit.history)
+    if fit.solver_log:
+        file["solver_log"] = fit.solver_log
 
 
 def get_fit(file: Any) -> FitResult:
@@ -92,6 +94,7 @@ def get_fit(file: Any) -> FitResult:
         final=_get_pieces(file["final"]),
         history=_get_history(file["history"]),
         solver=str(file.attrs["solver"]),
+        solver_log=file["solver_log"].asstr()[()] if "solver_log" in file else "",
         units=json.loads(file.attrs["units"]),
         seed=None if seed < 0 else seed,
         **by_name,

@@ -254,6 +254,7 @@ def _result(
         linearisations=int(course.linearisations[0]),
         history=tuple(course.history[0]) if course.history else (),
         solver=solver,
+        solver_log=solved.log,
         seconds=solved.seconds,
         truth=_truth(model, posed, expressions, truth),
         units=model.units,
