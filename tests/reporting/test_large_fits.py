@@ -70,13 +70,10 @@ def test_density_counts_every_value_once() -> None:
     rng = np.random.default_rng(6)
     times, values = np.linspace(0.0, 1.0, 8_000), rng.standard_normal(8_000)
     values[100:200] = np.nan
-    shares = density.density(times, values, (0.0, 1.0, -5.0, 5.0))
-    counts = np.histogram(times[np.isfinite(values)], np.linspace(0.0, 1.0, density.COLUMNS + 1))[0]
-    inside = np.histogram2d(
-        values[np.isfinite(values)],
-        times[np.isfinite(values)],
-        [np.linspace(-5.0, 5.0, density.ROWS + 1), np.linspace(0.0, 1.0, density.COLUMNS + 1)],
-    )[0]
+    shares = density.density(times, values, (0.0, 1.0, -5.0, 5.0), (61, 70))
+    known, across = np.isfinite(values), np.linspace(0.0, 1.0, 71)
+    counts = np.histogram(times[known], across)[0]
+    inside = np.histogram2d(values[known], times[known], [np.linspace(-5.0, 5.0, 62), across])[0]
     np.testing.assert_allclose(shares * counts, inside, atol=1e-9)
 
 

@@ -72,9 +72,10 @@ def draw_correlations(figure: Any, axis: Any, fit: FitResult) -> None:
     image = axis.imshow(table, cmap="RdBu_r", vmin=-1.0, vmax=1.0, interpolation="nearest")
     places = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_LABELS)).astype(int))
     texts = [literal(names[k], 10) for k in places]
-    steep = any(len(text) > 3 for text in texts)
-    axis.set_xticks(places, texts, rotation=90 if steep else 0)
-    axis.set_yticks(places, texts)
+    steep = len(names) > MOST_NUMBERS or any(len(text) > 3 for text in texts)
+    small = {"fontsize": 5.5} if len(names) > MOST_NUMBERS else {}
+    axis.set_xticks(places, texts, rotation=90 if steep else 0, **small)
+    axis.set_yticks(places, texts, **small)
     axis.tick_params(length=0)
     for side in axis.spines.values():
         side.set_visible(False)

@@ -108,7 +108,11 @@ def _draw_over_time(figure: Any, fit: FitResult, names: list[str], largest: floa
     dense = is_dense(fit)
     for axis, name in zip(axes, names, strict=False):
         if dense:
-            draw_density(axis, *_joined(fit, name), reach=max(LEAST_REACH, 1.05 * largest))
+            reach, longest = (
+                max(LEAST_REACH, 1.05 * largest),
+                max(len(each.times) for each in fit.experiments),
+            )
+            draw_density(axis, *_joined(fit, name), reach=reach, most_columns=longest)
         else:
             _draw_dots(axis, fit, name)
         axis.set_ylabel(literal(name, 16))
