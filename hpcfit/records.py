@@ -198,8 +198,8 @@ class Estimates:
 
     def part(self, names: Sequence[str]) -> Estimates:
         """Some of them."""
-        place = {name: k for k, name in enumerate(self.names)}
-        index = [place[name] for name in names]
+        places = {name: k for k, name in enumerate(self.names)}
+        index = [places[name] for name in names]
         return Estimates(tuple(names), self.values[index], self.covariance[np.ix_(index, index)])
 
     def by_name(self) -> dict[str, float]:
@@ -212,6 +212,16 @@ class Pieces:
 
     times: Array  # (n_intervals, n_points)
     states: Array  # (n_intervals, n_points, n)
+    nodes: NDArray[np.int64] | None = None  # (n_intervals,) where they begin; None: a piece for each interval
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive data times of one experiment."""
+
+    experiment: int
+    first: int
+    last: int  # included
 
 
 @dataclass(frozen=True)

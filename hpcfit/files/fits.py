@@ -148,10 +148,13 @@ def _put_pieces(group: Any, pieces: Pieces, fit: FitResult) -> None:
     of_states = columns(fit.state_names, fit.units)
     put(group, "times", pieces.times, dims=("interval", "point"), units=fit.units.get("t", "1"))
     put(group, "states", pieces.states, dims=("interval", "point", "state"), **of_states)
+    if pieces.nodes is not None:
+        put(group, "nodes", pieces.nodes, dims=("interval",), note="at which the pieces begin, from 0")
 
 
 def _get_pieces(group: Any) -> Pieces:
-    return Pieces(group["times"][()], group["states"][()])
+    nodes = group["nodes"][()] if "nodes" in group else None
+    return Pieces(group["times"][()], group["states"][()], nodes)
 
 
 def _put_history(group: Any, history: tuple[Iteration, ...]) -> None:

@@ -34,3 +34,15 @@ def envelope(times: Array, values: Array, limit: int = LIMIT) -> tuple[Array, Ar
     """A line of at most `limit` points that keeps the extremes of the given one."""
     indices = kept(values, limit)
     return times[indices], values[indices]
+
+
+def bands(times: Array, values: Array, edges: Array) -> tuple[Array, Array]:
+    """Least and greatest value of each column of time (n,) between edges (n + 1,); NaN: no value."""
+    starts = np.searchsorted(times, edges)
+    starts[-1] = np.searchsorted(times, edges[-1], side="right")
+    filled = starts[1:] > starts[:-1]
+    low, high = np.full((2, len(edges) - 1), np.nan)
+    if filled.any():
+        shown, begins = values[: starts[-1]], starts[:-1][filled]
+        low[filled], high[filled] = np.fmin.reduceat(shown, begins), np.fmax.reduceat(shown, begins)
+    return low, high

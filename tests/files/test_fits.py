@@ -14,7 +14,7 @@ from hpcfit import Noise, simulate
 from hpcfit.files.ensembles import EnsembleRows
 from hpcfit.files.results import Record, Saved, load, put_provenance, save, writing
 from hpcfit.models.catalogue import find
-from hpcfit.records import EnsembleResult, Estimates, InputError
+from hpcfit.records import EnsembleResult, Estimates, InputError, Pieces
 from hpcfit.studies.ensemble import BY_MEMBER
 from hpcfit.studies.fit import fit as fit_model
 from tests.reporting.fit_material import AWKWARD, ENSEMBLES, ensemble, fit
@@ -120,6 +120,26 @@ def test_the_file_tells_names_units_and_axes_to_any_reader(tmp_path: Path) -> No
                 assert all(dim.label for dim in item.dims), name
 
         file.visititems(check)
+
+
+def test_errors_of_all_nodes_are_there_and_compressed(tmp_path: Path) -> None:
+    import h5py
+
+    shown = fit(5_000)
+    save(tmp_path / "r.h5", Saved(shown, "fit", "", "", {}))
+    with h5py.File(tmp_path / "r.h5") as file:
+        errors = file["nodes/errors"]
+        assert errors.shape == (5_000, 2)
+        assert errors.compression == "gzip"
+        assert errors.id.get_storage_size() < errors.nbytes
+
+
+def test_pieces_of_some_intervals_come_back_as_they_went_in(tmp_path: Path) -> None:
+    whole = fit()
+    nodes = np.arange(3, 9)
+    some = Pieces(whole.final.times[nodes], whole.final.states[nodes], nodes)
+    shown = replace(whole, initial=some, final=some)
+    assert_same(shown, round_trip(shown, "fit", tmp_path))
 
 
 @pytest.mark.parametrize("kind", ["fit", "ensemble"])

@@ -23,6 +23,7 @@ def fit(n_times: int = 40, n_experiments: int = 1, n_parameters: int = 2, **chan
     exact = np.stack([states[:, 0], states[:, 0] ** 2], axis=1)
     series = Series(("x", "square"), times, exact + 0.1 * residuals, np.full((n_times, 2), 0.1))
     inner = times[:-1, None] + 0.1 * np.linspace(0.0, 1.0, 5)
+    inner[:, -1] = times[1:]
     path = np.stack([np.cos(inner), -np.sin(inner)], axis=2)
     freedom = 2 * n_times * n_experiments - 1 - len(unknowns)
     whole = FitResult(
@@ -60,6 +61,23 @@ def fit(n_times: int = 40, n_experiments: int = 1, n_parameters: int = 2, **chan
         member=3,
     )
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def with_outliers(n_times: int, places: tuple[int, ...]) -> FitResult:
+    """A long fit with residuals of +20, -21, +22, ... sigma in x at some data times."""
+    whole = fit(n_times)
+    (residuals,) = whole.residuals
+    for k, place in enumerate(places):
+        residuals[place, 0] = (20.0 + k) * (-1) ** k
+    return whole
+
+
+def many_experiments(count: int = 1_000, bad: int = 616) -> FitResult:
+    """Short experiments, one of which does not fit."""
+    whole = fit(50, count)
+    residuals = list(whole.residuals)
+    residuals[bad] = 2.0 * residuals[bad]
+    return dataclasses.replace(whole, residuals=tuple(residuals))
 
 
 def _history() -> tuple[Iteration, ...]:
@@ -131,6 +149,8 @@ AWKWARD = {
     "hostile": hostile(),
     "three experiments": fit(n_experiments=3),
     "long": fit(3_000),
+    "very long": fit(12_000),
+    "many experiments": many_experiments(60, 40),
     "two times": fit(2),
     "no parameters": fit(n_parameters=0),
     "30 parameters": fit(n_parameters=30),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hpcfit.reporting import textplot
-from hpcfit.reporting.decimate import envelope, kept
+from hpcfit.reporting.decimate import bands, envelope, kept
 from hpcfit.reporting.paths import figures
 from hpcfit.reporting.paths.portraits import pairs
 from tests.reporting.reporting_material import failed, path, recorded
@@ -38,6 +38,24 @@ def test_local_extremes_survive() -> None:
     spikes = np.arange(500, 1_000_000, 10_000)
     values[spikes] = 1.0
     assert np.isin(spikes, kept(values)).all()
+
+
+def test_columns_of_time_hold_their_extremes() -> None:
+    rng = np.random.default_rng(5)
+    times, values = np.sort(rng.random(9_000)), rng.standard_normal(9_000)
+    values[::7] = np.nan
+    edges = np.linspace(0.2, 0.9, 41)
+    low, high = bands(times, values, edges)
+    for k in range(40):
+        own = values[(times >= edges[k]) & (times < edges[k + 1])]
+        assert (low[k], high[k]) == (np.nanmin(own), np.nanmax(own))
+
+
+def test_a_column_without_values_is_a_gap() -> None:
+    times = np.array([0.0, 0.1, 2.5, 4.0])
+    low, high = bands(times, np.array([1.0, 3.0, np.nan, 5.0]), np.arange(5.0))
+    np.testing.assert_array_equal(low, [1.0, np.nan, np.nan, 5.0])
+    np.testing.assert_array_equal(high, [3.0, np.nan, np.nan, 5.0])
 
 
 def test_a_panel_for_each_quantity() -> None:

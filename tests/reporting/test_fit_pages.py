@@ -12,7 +12,7 @@ from hpcfit.records import FitResult
 from hpcfit.reporting import page
 from hpcfit.reporting.ensembles import figures as ensemble_figures
 from hpcfit.reporting.ensembles.chi_square_figure import chi_square
-from hpcfit.reporting.fits import convergence, residuals, trajectories
+from hpcfit.reporting.fits import convergence, residuals, stretches, trajectories
 from hpcfit.reporting.fits import page as fit_page
 from tests.reporting.fit_material import AWKWARD, ENSEMBLES, ensemble, fit, hostile, stopped
 from tests.reporting.reporting_material import JOB, PROVENANCE
@@ -62,8 +62,9 @@ def test_a_long_series_is_seen_from_near_and_as_a_whole() -> None:
     shown = fit(3_000)
     captions = [caption for caption, _ in fit_page.figures(shown)]
     assert captions[0].startswith("The first 120 of 3,000 data times")
-    assert captions[1].startswith("All 3,000 data times")
-    near = trajectories.trajectories(shown, last=120).axes[0]
+    assert captions[1].startswith("Around the largest residuals (rings), 51 data times each")
+    assert captions[2].startswith("All 3,000 data times: data and fitted")
+    near = trajectories.trajectories(shown, stretch=stretches.begin(shown, 0)).axes[0]
     assert near.get_xlim()[1] < shown.experiments[0].times[125]
     whole = trajectories.trajectories(shown).axes[0]
     assert all(len(line.get_xdata()) <= 5_000 for line in whole.lines)

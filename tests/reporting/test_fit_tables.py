@@ -19,7 +19,8 @@ from tests.reporting.reporting_material import PROVENANCE, path
 
 KEYS = (
     "kind model outcome outcome_text cause converged iterations linearisations objective degrees_of_freedom "
-    "beta2 gamma parameters initial_states derived correlations history timings provenance"
+    "beta2 gamma parameters initial_states derived correlations covariance node_errors history timings "
+    "provenance"
 )
 
 
@@ -47,6 +48,10 @@ def test_json_of_a_usual_fit() -> None:
     assert page["timings"] == {"solve": 0.25}
     assert page["beta2"] == shown.objective / shown.degrees_of_freedom
     np.testing.assert_allclose(np.diag(page["correlations"]["matrix"]), 1.0)
+    assert page["covariance"]["names"] == ["p0", "p1"]
+    np.testing.assert_array_equal(page["covariance"]["matrix"], shown.covariance)
+    same = dict.fromkeys(("first", "median", "largest", "last"), 0.01)
+    assert page["node_errors"]["v"] == same | {"largest_at": 0.0}
 
 
 def test_what_is_not_known_is_null() -> None:
@@ -101,9 +106,9 @@ def test_without_known_sigma_there_is_no_probability() -> None:
     assert np.isnan(summary.probability(shown))
     assert "probability" not in as_text(shown, {})
     assert summary.n_values(shown) == 39  # one column has weight 0, one value is missing
-    (values,) = summary.standardised(shown)
-    assert np.isnan(values[:, 1]).all()
-    np.testing.assert_allclose(values[:, 0], shown.residuals[0][:, 0] / np.sqrt(shown.beta2))
+    assert np.isnan(summary.standardised(shown, 0, "square")).all()
+    values = summary.standardised(shown, 0, "x")
+    np.testing.assert_allclose(values, shown.residuals[0][:, 0] / np.sqrt(shown.beta2))
 
 
 def test_the_largest_correlations_come_first() -> None:

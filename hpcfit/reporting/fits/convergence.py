@@ -16,6 +16,7 @@ from hpcfit.reporting.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMIL
 PHASES = {"presolve": ORANGE, "weak": SKY, "exact": GREEN}
 MOST_NUMBERS = 12  # unknowns up to which the correlations are written out
 MOST_LABELS = 24
+MOST_UNKNOWNS = 200  # of a picture
 
 
 def convergence(fit: FitResult) -> Figure:
@@ -46,22 +47,35 @@ def draw_lengths(axis: Any, fit: FitResult) -> None:
 def correlations(fit: FitResult) -> Figure:
     """The correlation matrix of the unknowns as colours."""
     with styled():
-        count = len(fit.unknowns.names)
+        count = len(matrix_names(fit))
         size = float(np.clip(1.4 + 0.42 * count, 2.8, WIDTH))
         figure = Figure(figsize=(size + 0.7, size), layout="constrained")
         draw_correlations(figure, figure.subplots(), fit)
         return figure
 
 
+def matrix_names(fit: FitResult) -> tuple[str, ...]:
+    """All unknowns, or of many the parameters and the initial states of the first experiments."""
+    names = fit.unknowns.names
+    if len(names) <= MOST_UNKNOWNS:
+        return names
+    n_states = len(names) - len(fit.parameter_names)
+    room = max(MOST_UNKNOWNS - len(fit.parameter_names), 0)
+    return (*names[: min(n_states, room)], *fit.parameter_names)
+
+
 def draw_correlations(figure: Any, axis: Any, fit: FitResult) -> None:
     """The matrix on an axis of a figure; numbers where they fit."""
-    names, table = fit.unknowns.names, fit.unknowns.correlations
+    names = matrix_names(fit)
+    few = len(names) < len(fit.unknowns.names)
+    table = (fit.unknowns.part(names) if few else fit.unknowns).correlations
     image = axis.imshow(table, cmap="RdBu_r", vmin=-1.0, vmax=1.0, interpolation="nearest")
     places = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_LABELS)).astype(int))
     texts = [literal(names[k], 10) for k in places]
-    steep = any(len(text) > 3 for text in texts)
-    axis.set_xticks(places, texts, rotation=90 if steep else 0)
-    axis.set_yticks(places, texts)
+    steep = len(names) > MOST_NUMBERS or any(len(text) > 3 for text in texts)
+    small = {"fontsize": 5.5} if len(names) > MOST_NUMBERS else {}
+    axis.set_xticks(places, texts, rotation=90 if steep else 0, **small)
+    axis.set_yticks(places, texts, **small)
     axis.tick_params(length=0)
     for side in axis.spines.values():
         side.set_visible(False)

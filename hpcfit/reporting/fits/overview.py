@@ -7,7 +7,7 @@ import textwrap
 from matplotlib.figure import Figure
 
 from hpcfit.records import FitResult
-from hpcfit.reporting.fits import summary, trajectories
+from hpcfit.reporting.fits import stretches, summary, trajectories
 from hpcfit.reporting.fits.convergence import draw_correlations, draw_lengths
 from hpcfit.reporting.fits.residuals import draw_histogram
 from hpcfit.reporting.layout import matched, number
@@ -30,8 +30,8 @@ def overview(fit: FitResult, title: str) -> Figure:
         shown = "\n".join(literal(line, 130) for line in text)
         head.text(0.012, 1.0, shown, va="top", ha="left", fontsize=8.5, color=color, linespacing=1.4)
         left, right = body.subfigures(1, 2, width_ratios=(1.9, 1.0), wspace=0.02)
-        long = trajectories.is_long(fit, 0)
-        trajectories.draw(left, fit, 0, last=trajectories.BEGINNING if long else None)
+        long = stretches.is_long(fit, 0)
+        trajectories.draw(left, fit, (stretches.begin if long else stretches.whole)(fit, 0))
         upper, middle, lower = right.subplots(3, 1, height_ratios=(0.8, 1.0, 1.5))
         draw_histogram(upper, fit)
         draw_lengths(middle, fit)

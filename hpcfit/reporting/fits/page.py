@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from hpcfit.records import FitResult
-from hpcfit.reporting.fits import summary, trajectories
-from hpcfit.reporting.fits.convergence import convergence, correlations
+from hpcfit.reporting.fits import selection, stretches, summary, trajectories
+from hpcfit.reporting.fits.convergence import convergence, correlations, matrix_names
 from hpcfit.reporting.fits.overview import overview
 from hpcfit.reporting.fits.residuals import residuals
 from hpcfit.reporting.html import table
@@ -17,7 +18,6 @@ from hpcfit.reporting.layout import matched, number, signed
 
 __all__ = ["TABLES_AT", "facts", "figures", "overview", "tables"]
 TABLES_AT = 1  # the estimates come before the figures
-MOST_EXPERIMENTS = 4  # with a figure of their own
 TITLES = {"parameter": "Parameters", "initial state": "Initial states", "derived": "Derived quantities"}
 HEADER = ("name", "estimate", "error", "single 95 %", "joint 95 %", "guess", "truth", "off", "unit")
 
@@ -29,33 +29,40 @@ def facts(fit: FitResult) -> list[tuple[str, str]]:
 
 def figures(fit: FitResult) -> list[tuple[str, Figure]]:
     """The figures with their captions."""
-    found = [pair for e in range(min(len(fit.experiments), MOST_EXPERIMENTS)) for pair in _paths(fit, e)]
+    first, worst = stretches.shown_experiments(fit, stretches.FEW_EXPERIMENTS)
+    found = [pair for e in first for pair in _paths(fit, e)]
+    found += [pair for e in worst for pair in _paths(fit, e, "among the worst")]
     found.append((_residual_caption(fit), residuals(fit)))
     if fit.history:
         text = "The way to the solution: length of the step, largest discontinuity at the nodes, objective."
         found.append((text, convergence(fit)))
     if len(fit.unknowns.names) > 1:
-        found.append(("Correlations of the estimates.", correlations(fit)))
+        shown, total = len(matrix_names(fit)), len(fit.unknowns.names)
+        some = f" {shown:,} of {total:,} unknowns are shown." if shown < total else ""
+        found.append((f"Correlations of the estimates.{some}", correlations(fit)))
     return found
 
 
-def _paths(fit: FitResult, experiment: int) -> list[tuple[str, Figure]]:
-    """Data and trajectories of one experiment; a long one also from near."""
+def _paths(fit: FitResult, experiment: int, remark: str = "") -> list[tuple[str, Figure]]:
+    """Data and trajectories of one experiment; a long one from near, where it is worst, and as a whole."""
     count = len(fit.experiments[experiment].times)
-    several = len(fit.experiments) > 1
-    head = f"Experiment {experiment + 1} of {len(fit.experiments)}. " if several else ""
-    if not trajectories.is_long(fit, experiment):
-        return [(head + _caption(fit, experiment), trajectories.trajectories(fit, experiment))]
-    last = trajectories.BEGINNING
-    near = trajectories.trajectories(fit, experiment, last=last)
-    first = f"{head}The first {last:,} of {count:,} data times. {_caption(fit, experiment)}"
-    return [
-        (first, near),
-        (
-            f"{head}All {count:,} data times: data and fitted trajectory.",
-            trajectories.trajectories(fit, experiment),
-        ),
-    ]
+    several, said = len(fit.experiments) > 1, f", {remark}" if remark else ""
+    head = f"Experiment {experiment + 1:,} of {len(fit.experiments):,}{said}. " if several else ""
+    caption = _caption(fit, experiment)
+    if not stretches.is_long(fit, experiment):
+        return [(head + caption, trajectories.trajectories(fit, experiment))]
+    near = stretches.begin(fit, experiment)
+    first = f"{head}The first {near.last + 1:,} of {count:,} data times. {caption}"
+    found = [(first, trajectories.trajectories(fit, experiment, stretch=near))]
+    if stretches.worst(fit, experiment):
+        size = 2 * stretches.AROUND + 1
+        text = f"{head}Around the largest residuals (rings), {size} data times each."
+        found.append((text, trajectories.worst(fit, experiment)))
+    dense = trajectories.is_dense(stretches.whole(fit, experiment))
+    how = "least and greatest value in each column of time, of" if dense else ""
+    text = f"{head}All {count:,} data times: {how} data and fitted trajectory.".replace("  ", " ")
+    found.append((text, trajectories.trajectories(fit, experiment)))
+    return found
 
 
 def _caption(fit: FitResult, experiment: int) -> str:
@@ -80,11 +87,10 @@ def _residual_caption(fit: FitResult) -> str:
 
 def tables(fit: FitResult, provenance: Mapping[str, object]) -> str:
     """Estimates, what was held fixed, and the strongest correlations; `provenance` is for other kinds."""
-    blocks = []
-    for group, title in TITLES.items():
-        rows = [_row(row) for row in summary.rows(fit) if row.group == group]
-        if rows:
-            blocks.append(table(title, HEADER, rows))
+    blocks = [
+        table(TITLES[part.group] + part.remark, HEADER, [_row(row) for row in part.rows])
+        for part in selection.parts(fit)
+    ]
     if fit.fixed:
         values = [(name, number(value, 10), summary.unit_of(fit, name)) for name, value in fit.fixed.items()]
         blocks.append(table("Fixed parameters", ("name", "value", "unit"), values))
@@ -96,7 +102,9 @@ def tables(fit: FitResult, provenance: Mapping[str, object]) -> str:
         f'<p class="quiet">Half widths of 95 % intervals: single = {number(fit.t95, 4)} errors, '
         f"joint = {number(fit.gamma, 4)} errors. Errors include the factor beta.{off}</p>"
     )
-    return f'<div class="tables">\n{"".join(blocks)}</div>\n{note}'
+    some = f'<p class="quiet">{escape(selection.left_out(fit))}.</p>' if selection.left_out(fit) else ""
+    blocks += [table(title, header, rows) for title, header, rows in selection.digests(fit)]
+    return f'<div class="tables">\n{"".join(blocks)}</div>\n{some}{note}'
 
 
 def _row(row: summary.Row) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcfit.records import Array, FitResult, Series
+from hpcfit.records import Array, FitResult, Pieces
 
 GROUPS = ("parameter", "initial state", "derived")
 
@@ -37,25 +37,28 @@ class Row:
 
 def rows(fit: FitResult) -> list[Row]:
     """Parameters, initial states and derived quantities, in this order."""
-    parameters = set(fit.parameter_names)
-    states = tuple(name for name in fit.unknowns.names if name not in parameters)
+    free, nothing = set(fit.parameter_names), float("nan")
+    states = [name for name in fit.unknowns.names if name not in free]
     begins = dict(fit.guess) | dict(zip(states, first_states(fit).ravel(), strict=False))
-    parts = (fit.unknowns.part(fit.parameter_names), fit.unknowns.part(states), fit.derived)
-    nothing = float("nan")
+    found = {
+        name: (float(value), float(error))
+        for part in (fit.unknowns, fit.derived)
+        for name, value, error in zip(part.names, part.values, part.errors, strict=True)
+    }
     return [
         Row(
             group,
             name,
-            float(value),
-            float(error),
-            fit.t95 * float(error),
-            fit.gamma * float(error),
+            found[name][0],
+            found[name][1],
+            fit.t95 * found[name][1],
+            fit.gamma * found[name][1],
             float(begins.get(name, nothing)),
             float(fit.truth.get(name, nothing)),
             unit_of(fit, name),
         )
-        for group, part in zip(GROUPS, parts, strict=True)
-        for name, value, error in zip(part.names, part.values, part.errors, strict=True)
+        for group, names in zip(GROUPS, (fit.parameter_names, states, fit.derived.names), strict=True)
+        for name in names
     ]
 
 
@@ -64,34 +67,49 @@ def unit_of(fit: FitResult, name: str) -> str:
     return fit.units.get(name, fit.units.get(name.partition("@")[0], ""))
 
 
-def piece_experiments(fit: FitResult) -> NDArray[np.int64]:
-    """Which experiment each piece of the path belongs to (n_intervals,)."""
-    linked = fit.node_experiments[1:] == fit.node_experiments[:-1]
-    return fit.node_experiments[:-1][linked]
+def nodes_of(fit: FitResult, experiment: int) -> slice:
+    """The nodes of an experiment."""
+    first, end = np.searchsorted(fit.node_experiments, (experiment, experiment + 1))
+    return slice(int(first), int(end))
+
+
+def pieces_of(fit: FitResult, pieces: Pieces, experiment: int) -> slice:
+    """The pieces of a path that belong to an experiment."""
+    own = nodes_of(fit, experiment)
+    if pieces.nodes is not None:
+        first, end = np.searchsorted(pieces.nodes, (own.start, own.stop))
+        return slice(int(first), int(end))
+    return slice(own.start - experiment, own.stop - experiment - 1)  # no piece leads to the next experiment
 
 
 def first_states(fit: FitResult) -> Array:
-    """Where the initial states of every experiment began (n_experiments, n)."""
-    own = piece_experiments(fit)
-    if len(own) != len(fit.initial.states):
-        return np.zeros((0, len(fit.state_names)))
-    _, first = np.unique(own, return_index=True)
-    return fit.initial.states[first, 0]
+    """Where the initial states of every experiment began (n_experiments, n); NaN where that is not known."""
+    found = np.full((len(fit.experiments), len(fit.state_names)), np.nan)
+    for e in range(len(found)):
+        piece = pieces_of(fit, fit.initial, e).start
+        known = fit.initial.nodes is None or nodes_of(fit, e).start in fit.initial.nodes[piece : piece + 1]
+        if known and piece < len(fit.initial.states):
+            found[e] = fit.initial.states[piece, 0]
+    return found
 
 
 def n_values(fit: FitResult) -> int:
     """How many data the fit considers."""
-    return sum(int(used.sum()) for used in considered(fit))
+    return sum(
+        int(considered(fit, e, name).sum())
+        for e, series in enumerate(fit.experiments)
+        for name in series.names
+    )
 
 
-def considered(fit: FitResult) -> list[NDArray[np.bool_]]:
-    """Which data take part in the fit, per experiment (n_times, n_names)."""
-    found = []
-    for series in fit.experiments:
-        weights = np.array([fit.weights.get(name, 1.0) for name in series.names])
-        used = np.isfinite(series.values) & (weights > 0.0)
-        found.append(used if series.sigma is None else used & np.isfinite(series.sigma))
-    return found
+def considered(fit: FitResult, experiment: int, name: str) -> NDArray[np.bool_]:
+    """Which data of a quantity take part in the fit (n_times,)."""
+    series = fit.experiments[experiment]
+    if not fit.weights.get(name, 1.0) > 0.0:
+        return np.zeros(len(series.times), dtype=bool)
+    column = series.names.index(name)
+    used = np.isfinite(series.values[:, column])
+    return used if series.sigma is None else used & np.isfinite(series.sigma[:, column])
 
 
 def probability(fit: FitResult) -> float:
@@ -104,39 +122,47 @@ def probability(fit: FitResult) -> float:
     return float(chdtrc(fit.degrees_of_freedom, fit.objective))
 
 
-def sigma(fit: FitResult, series: Series) -> Array:
-    """Standard deviations of data (n_times, n_names): as stated, or as the residuals tell."""
+def sigma(fit: FitResult, experiment: int, name: str) -> Array:
+    """Standard deviations of the data of a quantity (n_times,): as stated, or as the residuals tell."""
+    series = fit.experiments[experiment]
     if series.sigma is not None:
-        return series.sigma
-    weights = np.array([fit.weights.get(name, 1.0) for name in series.names])
-    with np.errstate(divide="ignore"):
-        return np.broadcast_to(np.sqrt(fit.beta2) / weights, series.values.shape)
+        return series.sigma[:, series.names.index(name)]
+    weight = fit.weights.get(name, 1.0)
+    size = np.sqrt(fit.beta2) / weight if weight > 0.0 else float("inf")
+    return np.broadcast_to(np.float64(size), series.times.shape)
 
 
-def standardised(fit: FitResult) -> list[Array]:
-    """Residuals in standard deviations, per experiment (n_times, n_names); NaN = not considered."""
-    found = []
-    for series, residuals, used in zip(fit.experiments, fit.residuals, considered(fit), strict=True):
-        scale = 1.0 if series.sigma is not None else sigma(fit, series)
+def standardised(fit: FitResult, experiment: int, name: str) -> Array:
+    """Residuals of a quantity in standard deviations (n_times,); NaN = not considered."""
+    series = fit.experiments[experiment]
+    values = fit.residuals[experiment][:, series.names.index(name)].copy()
+    if series.sigma is None:
         with np.errstate(invalid="ignore", divide="ignore"):
-            found.append(np.where(used, residuals / scale, np.nan))
-    return found
+            values /= sigma(fit, experiment, name)
+    values[~considered(fit, experiment, name)] = np.nan
+    return values
 
 
-def fitted(fit: FitResult, experiment: int) -> Array:
-    """The fitted values of what was observed, at the times of the data (n_times, n_names)."""
-    series, residuals = fit.experiments[experiment], fit.residuals[experiment]
-    return series.values - residuals * (1.0 if series.sigma is None else series.sigma)
+def fitted(fit: FitResult, experiment: int, name: str) -> Array:
+    """The fitted values of what was observed, at the times of the data (n_times,)."""
+    series = fit.experiments[experiment]
+    column = series.names.index(name)
+    size = 1.0 if series.sigma is None else series.sigma[:, column]
+    return series.values[:, column] - fit.residuals[experiment][:, column] * size
 
 
 def strongest(fit: FitResult, most: int = 5) -> list[tuple[str, str, float]]:
     """The pairs of unknowns with the largest correlations."""
-    names, table = fit.unknowns.names, fit.unknowns.correlations
-    first, second = np.triu_indices(len(names), 1)
-    sizes = np.nan_to_num(np.abs(table[first, second]))
-    order = np.argsort(-sizes, kind="stable")[:most]
-    pairs = [(int(first[k]), int(second[k])) for k in order if sizes[k] > 0.0]
-    return [(names[i], names[j], float(table[i, j])) for i, j in pairs]
+    names, errors = fit.unknowns.names, fit.unknowns.errors
+    found: list[tuple[float, int, int, float]] = []
+    for i in range(len(names) - 1):  # row by row: the whole matrix of many experiments is large
+        with np.errstate(divide="ignore", invalid="ignore"):
+            row = fit.unknowns.covariance[i, i + 1 :] / (errors[i] * errors[i + 1 :])
+        sizes = np.nan_to_num(np.abs(row))
+        for j in np.argsort(-sizes, kind="stable")[:most]:
+            if sizes[j] > 0.0:
+                found.append((-float(sizes[j]), i, i + 1 + int(j), float(row[j])))
+    return [(names[i], names[j], value) for _, i, j, value in sorted(found)[:most]]
 
 
 def status(fit: FitResult) -> str:

@@ -8,10 +8,12 @@ from dataclasses import asdict
 from hpcfit.records import FitResult
 from hpcfit.reporting.fits import summary
 from hpcfit.reporting.fits.comparison import compare
+from hpcfit.reporting.fits.selection import node_errors
 from hpcfit.reporting.fits.terminal import as_text
 from hpcfit.reporting.strict import csv_page, strict_page
 
 __all__ = ["as_csv", "as_json", "as_text", "compare"]
+MOST_CORRELATIONS = 200  # unknowns; of more only the parameters: the file holds all
 HEADER = (
     *("name", "group", "estimate", "error", "confidence95_low", "confidence95_high"),
     *("joint95_low", "joint95_high", "guess", "truth", "deviation_in_errors", "unit"),
@@ -20,7 +22,9 @@ HEADER = (
 
 def as_json(fit: FitResult, provenance: Mapping[str, object]) -> dict[str, object]:
     """The numbers of a fit as strict JSON: what is not finite is null."""
-    rows = {group: [row for row in summary.rows(fit) if row.group == group] for group in summary.GROUPS}
+    every = summary.rows(fit)
+    rows = {group: [row for row in every if row.group == group] for group in summary.GROUPS}
+    names = fit.unknowns.names if len(fit.unknowns.names) <= MOST_CORRELATIONS else fit.parameter_names
     page: dict[str, object] = {
         "kind": "fit",
         "model": fit.model,
@@ -37,7 +41,9 @@ def as_json(fit: FitResult, provenance: Mapping[str, object]) -> dict[str, objec
         "parameters": {row.name: _entry(row) for row in rows["parameter"]},
         "initial_states": {row.name: _entry(row) for row in rows["initial state"]},
         "derived": {row.name: _entry(row) for row in rows["derived"]},
-        "correlations": {"names": fit.unknowns.names, "matrix": fit.unknowns.correlations},
+        "correlations": {"names": names, "matrix": fit.unknowns.part(names).correlations},
+        "covariance": {"names": fit.parameter_names, "matrix": fit.covariance},
+        "node_errors": node_errors(fit),
         "history": [asdict(iteration) for iteration in fit.history],
         "timings": {"solve": fit.seconds},
         "provenance": provenance,

@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcfit.records import FitResult
 from hpcfit.reporting import textplot
-from hpcfit.reporting.fits import summary
+from hpcfit.reporting.fits import selection, summary
 from hpcfit.reporting.layout import (
     cut,
     matched,
@@ -37,7 +37,8 @@ def as_text(
     plots: bool = True,
 ) -> str:
     """What was fitted, how it ended, the estimates and the way to them."""
-    blocks = [_title(fit, width), _facts(fit), *_estimates(fit), _correlations(fit, width), _history(fit)]
+    blocks = [_title(fit, width), _facts(fit), *_estimates(fit), _correlations(fit, width)]
+    blocks += [*_digests(fit), _history(fit)]
     if plots:
         blocks.append(_plot(fit, width, unicode))
     if provenance:
@@ -60,17 +61,22 @@ def _facts(fit: FitResult) -> list[str]:
 def _estimates(fit: FitResult) -> list[list[str]]:
     """One table of all estimates, and what its columns are."""
     rows: list[tuple[str, ...]] = []
-    for group in summary.GROUPS:
-        own = [_row(row) for row in summary.rows(fit) if row.group == group]
-        if own:
-            rows += [(group, *("" for _ in HEADER)), *cut(own, MOST_ROWS)]
+    for part in selection.parts(fit):
+        own = [_row(row) for row in part.rows]
+        rows += [(part.group + part.remark, *("" for _ in HEADER)), *cut(own, MOST_ROWS)]
     notes = [f"half widths: single {number(fit.t95, 4)} errors, joint {number(fit.gamma, 4)} errors"]
     if fit.truth:
         notes[0] += "; off: (estimate - truth) / error"
     if fit.fixed:
         fixed = [f"{visible(name)} = {number(value)}" for name, value in fit.fixed.items()]
         notes += running(fixed, 90, "fixed: ")
+    if some := selection.left_out(fit):
+        notes.insert(0, some)
     return [table(("", *HEADER), rows, left=(0, 8)), notes]
+
+
+def _digests(fit: FitResult) -> list[list[str]]:
+    return [[title, *table(header, rows)] for title, header, rows in selection.digests(fit)]
 
 
 def _row(row: summary.Row) -> tuple[str, ...]:
