@@ -265,6 +265,7 @@ class FitResult:
     units: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     member: int = 0
+    strategy: tuple[str, ...] = ()  # the phases of every attempt, and why it was made
 
     @property
     def converged(self) -> bool:

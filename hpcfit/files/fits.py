@@ -54,6 +54,7 @@ def put_fit(file: Any, fit: FitResult) -> None:
             "units": json.dumps(dict(units)),
             "state_names": list(fit.state_names) or "",
             "parameter_names": list(fit.parameter_names) or "",
+            "strategy": list(fit.strategy) or "",
             **{name: getattr(fit, name) for name in _NUMBERS},
         },
     )
@@ -97,6 +98,7 @@ def get_fit(file: Any) -> FitResult:
         solver_log=file["solver_log"].asstr()[()] if "solver_log" in file else "",
         units=json.loads(file.attrs["units"]),
         seed=None if seed < 0 else seed,
+        strategy=_listed(file.attrs.get("strategy", "")),
         **by_name,
         **numbers,
     )

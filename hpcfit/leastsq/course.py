@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcfit.leastsq.statistics import Spread
 from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Chain, Members, Residuals, Unknowns
-from hpcfit.records import Iteration, Outcome
+from hpcfit.records import Array, Iteration, Outcome
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -54,7 +54,9 @@ class Course:
     iterations: Numbers  # (M,) exact ones
     linearisations: Numbers  # (M,) of all phases
     spread: Spread  # at the end of the exact phase
+    distance: Array  # (M,) the last increment of the exact phase, scaled
     history: list[list[Iteration]] | None  # of every member, where somebody wants it
+    attempts: list[list[str]] | None  # the phases of every attempt and why; where somebody wants it
     watch: Watch | None = None
     fresh: list[int] = field(default_factory=list)  # members that have not begun
 
@@ -77,6 +79,8 @@ class Course:
             zeros,
             zeros.copy(),
             Spread.empty(z, experiments, all_nodes=all_nodes),
+            np.full(members, np.inf),
+            [[] for _ in range(members)] if remembers else None,
             [[] for _ in range(members)] if remembers else None,
             watch,
             list(range(members)),
@@ -87,11 +91,14 @@ class Course:
         self.move(members, z)
         self.end(members, Outcome.UNFINISHED)
         self.iterations[members] = self.linearisations[members] = 0
+        self.distance[members] = np.inf
         self.spread.forget(members)
         self.fresh += members.tolist()
-        if self.history is not None:
-            for member in members.tolist():
+        for member in members.tolist():
+            if self.history is not None:
                 self.history[member] = []
+            if self.attempts is not None:
+                self.attempts[member] = []
 
     def newcomers(self) -> Numbers:
         """Members that have not begun, who do so now."""
@@ -109,6 +116,12 @@ class Course:
         return np.array(
             [self.outcomes[member] is Outcome.CONVERGED for member in members.tolist()], dtype=bool
         )
+
+    def tell(self, members: Numbers, attempt: str) -> None:
+        """Which phases some members will now go through, and why."""
+        if self.attempts is not None:
+            for member in members.tolist():
+                self.attempts[member].append(attempt)
 
     def note(self, phase: str, members: Numbers, columns: Sequence[Any]) -> None:
         """One iteration of some members: objective, defect, increment, damping, rank, each (m,)."""

@@ -10,11 +10,12 @@ from hpcfit.leastsq.course import Course, Numbers, Problem, linearised
 from hpcfit.leastsq.levels import LEVELS
 from hpcfit.linear.chain import Residuals
 from hpcfit.linear.solvers import Solver, dense
-from hpcfit.records import Outcome
+from hpcfit.records import Array, Outcome
 
 TOLERANCE = 1e-10  # of the scaled increment
 MAX_ITERATIONS = 60
 FLOOR = 1e-7  # scaled increments below this that no longer fall are rounding errors
+PATIENCE = 6  # full steps without a clearly smaller increment; then they become shorter
 
 
 class GaussNewton:
@@ -37,9 +38,11 @@ class GaussNewton:
         self.damper = LEVELS[level](members)
         self.last = np.full(members, np.inf)  # the increment before, where it was taken in full
         self.done = np.zeros(members, dtype=np.int64)
+        self.pace = _Pace(members)
 
     def begin(self, members: Numbers) -> None:
         self.damper.forget(members)
+        self.pace.forget(members)
         self.last[members], self.done[members] = np.inf, 0
 
     def iterate(self, comm: Any, problem: Problem, course: Course, members: Numbers) -> Numbers:
@@ -48,6 +51,7 @@ class GaussNewton:
             return members
         here = self.solver(comm, chain, z)
         increment, last = here.increment, self.last[members]
+        course.distance[members] = increment
         spent = self.done[members] >= self.max_iterations
         arrived = (increment < self.tolerance) | ((increment < FLOOR) & (increment > 0.5 * last))
         arrived &= ~spent
@@ -60,6 +64,7 @@ class GaussNewton:
         far = np.flatnonzero((increment >= FLOOR) & ~spent)  # nearer, the test would measure rounding errors
         if len(far):
             alpha[far] = self.damper.damping(here, far, trial, members[far])
+        alpha = self.pace.limited(members, increment, alpha)
         course.move(members, z.plus(here.step, alpha))
         stalled = (alpha == 0.0) & ~spent
         leaving = np.flatnonzero(arrived | stalled | spent)
@@ -84,3 +89,29 @@ class GaussNewton:
         course.end(members[stalled], Outcome.STALLED)
         course.end(members[arrived & ~deficient], Outcome.CONVERGED)
         course.end(members[arrived & deficient], Outcome.RANK_DEFICIENT)
+
+
+class _Pace:
+    """Shorter steps for members whose increments have ceased to fall although they are taken in full.
+
+    Where the data bend more than the linearised path, full steps overshoot and come back for ever; the
+    frozen J+ of the level functions cannot see that, shorter steps end it.
+    """
+
+    def __init__(self, members: int) -> None:
+        self.share, self.smallest = np.ones(members), np.full(members, np.inf)
+        self.since = np.zeros(members, dtype=np.int64)  # iterations since the smallest increment
+
+    def forget(self, members: Numbers) -> None:
+        self.share[members], self.smallest[members], self.since[members] = 1.0, np.inf, 0
+
+    def limited(self, members: Numbers, increment: Array, alpha: Array) -> Array:
+        """Damping factors (m,) of these increments, no longer than the pace."""
+        falls = increment < 0.7 * self.smallest[members]
+        full = alpha >= self.share[members]  # else the level function is at work
+        since = np.where(falls | ~full, 0, self.since[members] + 1)
+        tired = since >= PATIENCE
+        self.share[members] *= np.where(tired, 0.5, 1.0)
+        self.since[members] = np.where(tired, 0, since)
+        self.smallest[members] = np.where(falls | ~full | tired, increment, self.smallest[members])
+        return np.minimum(alpha, self.share[members])

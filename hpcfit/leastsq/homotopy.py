@@ -6,7 +6,7 @@ down from large to small. Nodes whose surroundings get worse are held back (Leve
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,29 +16,45 @@ from hpcfit.linear.chain import Residuals, Scales, Unknowns, scaled_residuals
 from hpcfit.linear.weak import loose_step
 from hpcfit.records import Array
 
-LOOSEST_HIDDEN, LOOSEST_OBSERVED, TIGHTEST = 10.0, 1.0, 1e-3
-TIGHTENING = 0.4
-INNER_STEPS = 4  # at one looseness
+LOOSEST_HIDDEN, LOOSEST_OBSERVED = 10.0, 1.0
 REJECTIONS = 6  # at one looseness
 PATIENCE = 4  # rejections that are left to the nodes; then the parameters go slower as well
-SETTLED = 0.02  # relative fall of the merit at which the next looseness begins
 LARGEST_CHANGE = 0.3  # of a parameter in one step
 NEIGHBOURS = 7  # nodes that are judged together
-MAX_ITERATIONS = 100
+
+
+class Care(NamedTuple):
+    """How slowly continuity is tightened."""
+
+    tightest: float
+    tightening: float
+    steps: int  # at one looseness
+    margin: float  # by which a neighbourhood may get worse before it is held back
+    total: float  # relative fall of the whole merit at which the next looseness begins
+    local: float  # the same of the merit of every neighbourhood, absolute
+    iterations: int
+
+
+QUICK = Care(1e-3, 0.4, 4, 0.5, 0.02, np.inf, 100)
+# The whole merit of many nodes settles while a few of them are still on their way: each of these is judged.
+THOROUGH = Care(1e-4, 0.6, 8, 0.1, np.inf, 1.0, 250)
 
 
 class Homotopy:
-    """Continuity from loose to tight, each member with its own looseness."""
+    """Continuity from loose to tight, each member with its own looseness and care."""
 
     def __init__(self, z: Unknowns) -> None:
         members = len(z.nodes)
+        self.care = [QUICK] * members
         self.looseness = np.ones(members)
         self.holds = np.zeros(z.nodes.shape[:2])
         self.taken, self.rejected = np.zeros(members, dtype=int), np.zeros(members, dtype=int)
         self.done = np.zeros(members, dtype=int)
         self.reach = np.full(members, LARGEST_CHANGE)  # of the parameters in one step
 
-    def begin(self, members: Numbers, loosest: float = LOOSEST_OBSERVED) -> None:
+    def begin(self, members: Numbers, loosest: float = LOOSEST_OBSERVED, care: Care = QUICK) -> None:
+        for member in members.tolist():
+            self.care[member] = care
         self.looseness[members], self.holds[members], self.reach[members] = loosest, 0.0, LARGEST_CHANGE
         self.taken[members] = self.rejected[members] = self.done[members] = 0
 
@@ -61,23 +77,38 @@ class Homotopy:
         objective, defect = across.objective(here), across.largest(np.abs(here.links))
         course.note("weak", members, (objective, defect, length, fell.astype(float), rank))
         reach = NEIGHBOURS // 2
-        worse = across.around(after, reach) > across.around(before, reach) + 0.5
-        self._learn(members, totals, worse, fell)
+        change = across.around(after, reach) - across.around(before, reach)
+        self._learn(members, totals, change, across.largest(np.abs(change)), fell)
         self.done[members] += 1
-        return members[(self.looseness[members] >= TIGHTEST) & (self.done[members] < MAX_ITERATIONS)]
+        more = self.done[members] < self._cared("iterations", members)
+        return members[more & (self.looseness[members] >= self._cared("tightest", members))]
 
-    def _learn(self, members: Numbers, totals: tuple[Array, Array], worse: Flags, fell: Flags) -> None:
-        """Holds, reach and looseness of the next step, by what this one did: merit (M,), nodes (M, N)."""
+    def _cared(self, what: str, members: Numbers) -> Array:
+        """One of the numbers of the members' care (m,)."""
+        return np.array([getattr(self.care[member], what) for member in members.tolist()], dtype=float)
+
+    def _learn(
+        self, members: Numbers, totals: tuple[Array, Array], change: Array, largest: Array, fell: Flags
+    ) -> None:
+        """Holds, reach and looseness of the next step, by what this one did.
+
+        totals: the merit before and after (m,). change (m, N): of the merit around each node of this rank;
+        largest (m,): of its moduli, on all ranks.
+        """
         before, after = totals
+        worse = change > self._cared("margin", members)[:, None]
         self.holds[members] = _new_holds(self.holds[members], worse, fell)
         slower = np.where(self.rejected[members] >= PATIENCE, 0.1, 1.0) * self.reach[members]
         self.reach[members] = np.where(fell, LARGEST_CHANGE, slower)
         self.taken[members] += fell
         self.rejected[members] = np.where(fell, 0, self.rejected[members] + 1)
-        settled = after > (1.0 - SETTLED) * before
-        tired = (self.taken[members] >= INNER_STEPS) | (self.rejected[members] >= REJECTIONS)
+        settled = before - after < self._cared("total", members) * before
+        settled &= largest < self._cared("local", members)
+        tired = (self.taken[members] >= self._cared("steps", members)) | (
+            self.rejected[members] >= REJECTIONS
+        )
         onward = members[fell & settled | tired]
-        self.looseness[onward] *= TIGHTENING
+        self.looseness[onward] *= self._cared("tightening", onward)
         self.taken[onward] = self.rejected[onward] = 0
 
 

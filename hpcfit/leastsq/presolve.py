@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hpcfit.leastsq.course import Course, Numbers, Problem, linearised
+from hpcfit.leastsq.growth import decades
 from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Residuals, Unknowns
 from hpcfit.linear.held import held_step
@@ -14,6 +15,7 @@ from hpcfit.records import Array
 
 MAX_ITERATIONS = 8
 HALVINGS = 8
+SHORT = 256  # nodes; the growth along so few does not matter
 ENOUGH = 0.01  # change of the misfit, relative, at which the parameters are good enough to begin with
 
 
@@ -26,9 +28,10 @@ class Presolve:
     def __init__(self, members: int, precision: Array, rough: float = 0.0) -> None:
         self.precision, self.rough = precision, rough
         self.done = np.zeros(members, dtype=np.int64)
+        self.growth = np.zeros(members)  # decades, at the last linearisation
 
     def begin(self, members: Numbers) -> None:
-        self.done[members] = 0
+        self.done[members], self.growth[members] = 0, 0.0
 
     def iterate(self, comm: Any, problem: Problem, course: Course, members: Numbers) -> Numbers:
         if not course.z.parameters.shape[1]:
@@ -36,6 +39,8 @@ class Presolve:
         members, part, z, chain = linearised(comm, problem.roughly(self.rough), course, members)
         if not len(members):
             return members
+        if chain.segments is not None or chain.shape[1] > SHORT:
+            self.growth[members] = part.across(comm).added(decades(chain))
         before, step = held_step(comm, chain, z, self.precision)
         alpha, after = self._damped(comm, part, z, step, before)
         course.move(members, Unknowns(z.nodes, z.parameters + alpha[:, None] * step))

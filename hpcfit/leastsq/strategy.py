@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hpcfit.leastsq.course import Course, Flags, Numbers, Phase, Problem
 from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE, GaussNewton
-from hpcfit.leastsq.homotopy import LOOSEST_HIDDEN, LOOSEST_OBSERVED, Homotopy
+from hpcfit.leastsq.homotopy import LOOSEST_HIDDEN, LOOSEST_OBSERVED, QUICK, THOROUGH, Care, Homotopy
 from hpcfit.leastsq.presolve import Presolve
 from hpcfit.leastsq.quantiles import chi_square_above
 from hpcfit.leastsq.statistics import Spread
@@ -21,6 +21,27 @@ from hpcfit.records import Array, Outcome
 PHASES = ("auto", "exact", "presolve", "weak")
 IMPLAUSIBLE = 1e-6  # probability of a misfit as large, with the standard deviations as stated
 TIGHT_BEGIN = 0.1  # looseness of the last attempt
+LONG = 30.0  # decades that errors grow along a series; beyond, one damping for all nodes is too small to move
+_FAILED = {
+    Outcome.CONVERGED: "implausible misfit",
+    Outcome.STALLED: "the exact method stalled",
+    Outcome.UNFINISHED: "the exact method did not converge",
+    Outcome.RANK_DEFICIENT: "the data did not determine all unknowns there",
+    Outcome.NOT_INTEGRABLE: "the path could not be integrated",
+}
+
+
+class Attempt(NamedTuple):
+    """How loose continuity is at the begin of the exact method, and how carefully it is tightened."""
+
+    loosest: float | None  # None: exact from the begin
+    care: Care = QUICK
+
+    def __str__(self) -> str:
+        if self.loosest is None:
+            return "exact"
+        how = "slowly " if self.care is THOROUGH else ""
+        return f"weak continuity {how}from {self.loosest:g}, exact"
 
 
 @dataclass(frozen=True)
@@ -81,7 +102,9 @@ class _Way:
         self.course, self.largest = course, largest
         observed = bool((precision > 0.0).all())
         self.presolves = options.phases == "presolve" or (options.phases == "auto" and observed)
-        self.attempts = _attempts(options.phases, observed)
+        self.asked = options.phases != "auto"
+        self.observed = observed
+        self.plans = _plans(options.phases, observed)
         self.weak = Homotopy(course.z)
         self.exact = GaussNewton(
             count,
@@ -90,9 +113,11 @@ class _Way:
             level=options.level,
             solver=options.solver,
         )
-        self.phases: list[Phase] = [Presolve(count, precision, rough), self.weak, self.exact]
+        self.presolve = Presolve(count, precision, rough)
+        self.phases: list[Phase] = [self.presolve, self.weak, self.exact]
         self.phase_of = np.zeros(count, dtype=np.int64)
         self.attempt = np.zeros(count, dtype=np.int64)
+        self.long = np.zeros(count, dtype=np.int64)  # 1: the plan of long series
         self.busy: Flags = np.zeros(count, dtype=bool)
         self.begin = Unknowns(course.z.nodes.copy(), course.z.parameters.copy())
         self.best = _Best(course)
@@ -114,19 +139,30 @@ class _Way:
 
     def _depart(self, members: Numbers) -> None:
         """Start values are found: the first attempt."""
-        if len(members):
-            z = self.course.z.take(members)
-            self.begin.nodes[members], self.begin.parameters[members] = z.nodes, z.parameters
-            self._attempt(members)
+        if not len(members):
+            return
+        z = self.course.z.take(members)
+        self.begin.nodes[members], self.begin.parameters[members] = z.nodes, z.parameters
+        self.long[members] = self.presolve.growth[members] > LONG if self.presolves else False
+        self._attempt(members, [self._first_reason(member) for member in members.tolist()])
 
-    def _attempt(self, members: Numbers) -> None:
-        for number in np.unique(self.attempt[members]):
-            own = members[self.attempt[members] == number]
-            loosest = self.attempts[number]
-            if loosest is None:
+    def _first_reason(self, member: int) -> str:
+        if self.asked:
+            return "as asked"
+        if self.long[member]:
+            return f"long series, errors grow 10^{self.presolve.growth[member]:.0f}-fold along it"
+        return "all states observed" if self.observed else "hidden states"
+
+    def _attempt(self, members: Numbers, reasons: list[str]) -> None:
+        for member, reason in zip(members.tolist(), reasons, strict=True):
+            own, plan = np.array([member]), self.plans[self.long[member]]
+            attempt = plan[self.attempt[member]]
+            first = "presolve, " if self.presolves and not self.attempt[member] else ""
+            self.course.tell(own, f"{first}{attempt}: {reason}")
+            if attempt.loosest is None:
                 self._go(own, self.exact)
             else:
-                self.weak.begin(own, loosest)
+                self.weak.begin(own, attempt.loosest, attempt.care)
                 self.phase_of[own] = 1
 
     def _go(self, members: Numbers, phase: Phase) -> None:
@@ -137,7 +173,9 @@ class _Way:
         """At the end of the exact phase: a good end is the last; else another attempt, if there is one."""
         if not len(members):
             return members
-        course, last = self.course, self.attempt[members] == len(self.attempts) - 1
+        course = self.course
+        lengths = np.array([len(plan) for plan in self.plans])
+        last = self.attempt[members] == lengths[self.long[members]] - 1
         good = course.converged(members) & (course.spread.objective[members] <= self.largest[members])
         first = self.attempt[members] == 0
         tried = members[~(first & (good | last))]
@@ -146,43 +184,56 @@ class _Way:
         self.best.restore(np.intersect1d(ended, tried, assume_unique=True))
         self.busy[ended] = False
         again = members[~(good | last)]
+        reasons = [_FAILED[course.outcomes[member]] for member in again.tolist()]
         course.move(again, self.begin.take(again))
         course.end(again, Outcome.UNFINISHED)
         self.attempt[again] += 1
-        self._attempt(again)
+        self._attempt(again, reasons)
         return ended
 
 
-def _attempts(phases: str, observed: bool) -> list[float | None]:
-    """How loose continuity is at the begin of each attempt; None: exact."""
+def _plans(phases: str, observed: bool) -> tuple[list[Attempt], list[Attempt]]:
+    """The attempts of a series, and of one that is long for the exact method."""
     loosest = LOOSEST_OBSERVED if observed else LOOSEST_HIDDEN
     if phases == "weak":
-        return [loosest]
-    if phases == "auto":
-        return [None if observed else loosest, LOOSEST_OBSERVED, TIGHT_BEGIN]
-    return [None]
+        plan = [Attempt(loosest)]
+    elif phases != "auto":
+        plan = [Attempt(None)]
+    elif observed:
+        long = [Attempt(LOOSEST_OBSERVED, THOROUGH), Attempt(TIGHT_BEGIN, THOROUGH)]
+        return [Attempt(None), Attempt(LOOSEST_OBSERVED), Attempt(TIGHT_BEGIN)], long
+    else:
+        plan = [Attempt(LOOSEST_HIDDEN), Attempt(LOOSEST_HIDDEN, THOROUGH), Attempt(TIGHT_BEGIN)]
+    return plan, plan
 
 
 class _Best:
-    """The best end that members have reached so far: converged before not, then the smaller objective."""
+    """The best end that members have reached so far: converged before not, then the smaller objective.
+
+    Of ends that are none, the one with the smallest increment left: the objective of a discontinuous path
+    can be zero.
+    """
 
     def __init__(self, course: Course) -> None:
         self.course = course
-        self.ends: dict[int, tuple[tuple[bool, float], Outcome, Unknowns, Spread]] = {}
+        self.ends: dict[int, tuple[tuple[bool, float], Outcome, float, Unknowns, Spread]] = {}
 
     def keep(self, members: Numbers, first: Flags) -> None:
         for member, begins in zip(members.tolist(), first.tolist(), strict=True):
-            outcome, objective = self.course.outcomes[member], float(self.course.spread.objective[member])
-            key = (outcome is not Outcome.CONVERGED, objective if np.isfinite(objective) else np.inf)
+            outcome = self.course.outcomes[member]
+            arrived = outcome is Outcome.CONVERGED
+            size = float((self.course.spread.objective if arrived else self.course.distance)[member])
+            lost = outcome is Outcome.NOT_INTEGRABLE or not np.isfinite(size)
+            key = (not arrived, np.inf if lost else size)
             if begins or key < self.ends[member][0]:
                 own = np.array([member])
                 z = Unknowns(self.course.z.nodes[own], self.course.z.parameters[own])
                 spread = Spread(**{k: v[own] for k, v in vars(self.course.spread).items()})
-                self.ends[member] = (key, outcome, z, spread)
+                self.ends[member] = (key, outcome, float(self.course.distance[member]), z, spread)
 
     def restore(self, members: Numbers) -> None:
         for member in members.tolist():
-            _, outcome, z, spread = self.ends.pop(member)
+            _, outcome, self.course.distance[member], z, spread = self.ends.pop(member)
             own = np.array([member])
             self.course.move(own, z)
             self.course.end(own, outcome)

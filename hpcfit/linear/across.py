@@ -32,6 +32,10 @@ class Across:
         own: Array = values.reshape(len(values), -1).max(axis=1, initial=0.0)
         return own if self.segments is None else gathered(self.comm, own).max(keepdims=True)
 
+    def added(self, own: Array) -> Array:
+        """Sums (M,) of what every rank has of each member."""
+        return own if self.segments is None else gathered(self.comm, own).sum(keepdims=True)
+
     def nodes(self, z: Unknowns) -> int:
         """How many nodes there are."""
         if self.segments is None:

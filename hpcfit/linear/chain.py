@@ -117,9 +117,7 @@ class Chain(ByMember):
     linked: NDArray[np.bool_] = field(metadata=COMMON)  # (N - 1,) False where an experiment ends
     alive: NDArray[np.bool_] | None = None  # (M,) which members could be linearised, where that is known
     arrivals: Array | None = None  # (M, N - 1, n) where the intervals end; absent: d_j + s_j+1
-    segments: Segments | None = field(
-        default=None, metadata=COMMON
-    )  # of a part, with up to N links
+    segments: Segments | None = field(default=None, metadata=COMMON)  # of a part, with up to N links
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:

@@ -258,6 +258,7 @@ def _result(
         seconds=solved.seconds,
         truth=_truth(model, posed, expressions, truth),
         units=model.units,
+        strategy=tuple(course.attempts[0]) if course.attempts else (),
     )
 
 

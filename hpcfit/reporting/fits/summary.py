@@ -182,6 +182,7 @@ def facts(fit: FitResult) -> list[tuple[str, str]]:
         ("objective", f"{fit.objective:.6g}"),
         ("beta^2", f"{fit.beta2:.4g}{verdict}"),
         ("iterations", f"{fit.iterations:,} exact, {fit.linearisations:,} linearisations in all"),
+        *([("strategy", "; then ".join(fit.strategy))] if fit.strategy else []),
         ("solve time", f"{fit.seconds:.3g} s, {fit.solver}"),
     ]
     return found + ([] if fit.seed is None else [("seed", f"{fit.seed}, member {fit.member}")])
