@@ -114,7 +114,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
             "before the exact method: as needed, none, presolve, weak continuity",
             "auto",
         ),
-        "solver": Key(values.choice(*SOLVERS), "of the condensed system", "dense"),
+        "solver": Key(values.choice(*SOLVERS), "of the condensed system; absent: PETSc from 50,000 nodes on"),
         "method": Key(values.choice(*METHODS), "integrator; absent: compiled where the model allows it"),
     },
     "lyapunov": {

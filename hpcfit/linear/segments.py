@@ -69,9 +69,16 @@ class Segments:
         return totals
 
     def shares(self, parts: int, cost: Array | None = None) -> list[slice]:
-        """Which segments each of so many ranks gets: in a row, with about the same cost (S,)."""
+        """Which segments each of so many ranks gets, not more than there are segments.
+
+        In a row, at least one, with about the same cost (S,).
+        """
         weight = self.nodes.astype(float) if cost is None else cost
         middle = (np.cumsum(weight) - 0.5 * weight) / weight.sum() * parts
         cuts = np.searchsorted(middle, np.arange(parts + 1))
         cuts[-1] = len(self)
+        for rank in range(parts - 1, 0, -1):  # everybody has at least one
+            cuts[rank] = min(cuts[rank], cuts[rank + 1] - 1)
+        for rank in range(1, parts):
+            cuts[rank] = max(cuts[rank], cuts[rank - 1] + 1)
         return [slice(int(a), int(b)) for a, b in itertools.pairwise(cuts)]

@@ -124,6 +124,14 @@ class Problem:
         where = f"{self._experiment_of(j)}from the node at t = {self.grid.times[j]:g} to t = {first.time:g}"
         return f"{where}: {first.outcome.value} ({first.cause})"
 
+    def steps(self, z: Unknowns) -> NDArray[np.int64]:
+        """How many steps the integrator takes from each node of member 0 (N - 1,)."""
+        one, parameters = z.take(np.array([0])), self._all_parameters(z.parameters[:1])
+        found = np.zeros(len(self.grid.outputs), dtype=np.int64)
+        for intervals, columns in self.grid.pieces:
+            found[intervals] = self._propagate(one, parameters, False, intervals, columns).steps
+        return found
+
     def _unreadable(self, one: Unknowns) -> str:
         """Where an observable of a path that can be integrated is not finite; '' if all are."""
         rows = self.take(np.array([0])).residuals(SERIAL, one).rows.reshape(self.data.shape[1:])

@@ -14,9 +14,12 @@ from hpcfit.linear.segments import Segments
 from hpcfit.mpi.neighbours import from_after
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import gathered
+from hpcfit.records import Array
 from hpcfit.shooting.grid import Grid
 from hpcfit.shooting.pose import Posed
 from hpcfit.shooting.problem import Problem
+
+STEPS_OF_ALGEBRA = 2.0  # at a node
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,18 @@ class Slice:
 
     def failures(self, z: Unknowns) -> str:
         """Where this rank's nodes cannot be integrated; '' if they can."""
+        return self.inner.failures(self._repeated(z))
+
+    def cost(self, z: Unknowns) -> Array:
+        """What a linearisation of each segment costs (S,), in steps of the integrator."""
+        steps = self.inner.steps(self._repeated(z)).astype(float)
+        return self.segments.sums(steps) + STEPS_OF_ALGEBRA * self.segments.nodes
+
+    def _repeated(self, z: Unknowns) -> Unknowns:
+        """The nodes, and the last again for the next rank's first, where nothing begins."""
         missing = len(self.inner.grid.times) - self.nodes
         nodes = np.concatenate([z.nodes, z.nodes[:, self.nodes - missing :]], axis=1)
-        return self.inner.failures(Unknowns(nodes, z.parameters))
+        return Unknowns(nodes, z.parameters)
 
     def _extended(self, comm: Any, z: Unknowns) -> Unknowns:
         """The nodes, and the first of the next rank where a link leads to it."""
@@ -86,9 +98,12 @@ class Slice:
         return Unknowns(np.concatenate([z.nodes, beyond], axis=1), z.parameters)
 
 
-def sliced(comm: Any, posed: Posed, segments: Segments) -> Posed:
-    """This rank's part of a fit of one member, of which all ranks have the whole; `segments` are all."""
-    mine = segments.shares(comm.size)[comm.rank]
+def sliced(comm: Any, posed: Posed, segments: Segments, cost: Array | None = None) -> Posed:
+    """This rank's part of a fit of one member, of which all ranks have the whole; `segments` are all.
+
+    cost (S,): of all segments; without it nodes cost the same.
+    """
+    mine = segments.shares(comm.size, cost)[comm.rank]
     own = segments[mine]
     first = int(segments.nodes[: mine.start].sum())
     last = first + int(own.nodes.sum())

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from hpcfit.flow.propagate import propagate
 from hpcfit.leastsq.course import Course, Numbers, Watch
 from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
 from hpcfit.leastsq.levels import LEVELS
@@ -26,17 +25,15 @@ from hpcfit.models.graph import Symbol
 from hpcfit.models.names import nearest
 from hpcfit.models.strings import expression_of
 from hpcfit.mpi.serial import SERIAL
-from hpcfit.mpi.together import everywhere, on_few, on_root
-from hpcfit.records import Array, Estimates, FitResult, InputError, Mistake, Outcome, Pieces, Series
+from hpcfit.mpi.together import everywhere, gathered, on_few, on_root
+from hpcfit.records import Array, Estimates, FitResult, InputError, Mistake, Outcome, Series
 from hpcfit.shooting.experiments import Experiment
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.shooting.pose import Posed, pose
 from hpcfit.shooting.slices import sliced
 from hpcfit.studies.local import with_local_parameters
 from hpcfit.studies.long import all_rows, brought_together, chosen_solver, segments_of, solver_log
-
-POINTS_PER_PIECE = 9
-MOST_POINTS = 20_000  # of a picture's path; longer series get fewer points a piece
+from hpcfit.studies.pictures import drawn_pieces, path_pieces
 
 
 def fit(
@@ -89,7 +86,7 @@ def fit(
         return posed, options, _derived_expressions(posed.problem.model, derived or {})
 
     posed, options, expressions = everywhere(comm, begin)
-    segments = segments_of(posed, level=level, solver=solver)
+    segments = everywhere(comm, lambda: segments_of(posed, level=level, solver=solver))
     if segments is None:
         on_root(comm, lambda: check_start(posed))  # and compiles, for all ranks
         solved = solve_posed(comm, posed, options, watch)
@@ -163,6 +160,7 @@ def solve_long(
     own = sliced(comm, posed, segments)
     on_root(comm, lambda: check_start(own))  # and compiles, for all ranks
     everywhere(comm, lambda: check_start(own))
+    own = sliced(comm, posed, segments, gathered(comm, own.problem.cost(own.start)))
     part = solve_posed(comm, own, options, watch, degrees_of_freedom(posed))
     rows = all_rows(comm, own.problem, part.course.z)
     return replace(part, course=brought_together(comm, part.course), rows=rows, log=solver_log(comm, options))
@@ -226,6 +224,8 @@ def _result(
     freedom = int(solved.degrees_of_freedom[0])
     outcome, cause = _outcome(model, posed, solved)
     beta2 = common_factor(spread.objective, solved.degrees_of_freedom)
+    residuals = _residuals(posed, solved, experiments)
+    begins = drawn_pieces(problem.grid, residuals)
     return FitResult(
         model=model.name,
         state_names=model.states,
@@ -237,14 +237,14 @@ def _result(
         derived=_derived(model, posed, unknowns, expressions),
         experiments=experiments,
         weights=dict(weights),
-        residuals=_residuals(posed, solved, experiments),
+        residuals=residuals,
         node_times=problem.grid.times,
         node_experiments=problem.grid.experiment,
         nodes=course.z.nodes[0],
         node_errors=spread.node_errors[0] * np.sqrt(beta2[0]),
         guess=dict(guess),
-        initial=_pieces(posed, posed.start),
-        final=_pieces(posed, course.z),
+        initial=path_pieces(problem, posed.start, begins),
+        final=path_pieces(problem, course.z, begins),
         objective=float(spread.objective[0]),
         degrees_of_freedom=freedom,
         sigma_known=posed.sigma_known,
@@ -353,20 +353,3 @@ def _residuals(posed: Posed, solved: Solved, experiments: Sequence[Series]) -> t
         distance = rows[grid.node_of[e][:, None], grid.output_of[e][:, None], columns]
         found.append(distance / (1.0 if series.sigma is None else series.sigma))
     return tuple(found)
-
-
-def _pieces(posed: Posed, z: Unknowns) -> Pieces:
-    """The path from every node to the next, for pictures."""
-    problem = posed.problem
-    begins = np.flatnonzero(problem.grid.linked)
-    points = max(2, min(POINTS_PER_PIECE, MOST_POINTS // max(len(begins), 1)))
-    first, last = problem.grid.times[begins], problem.grid.times[begins + 1]
-    if problem.model.kind == "map":
-        times = np.stack([first, last], axis=1)
-    else:
-        times = first[:, None] + (last - first)[:, None] * np.linspace(0.0, 1.0, points)
-        times[:, -1] = last
-    parameters = problem.fixed.copy()
-    parameters[list(problem.free)] = z.parameters[0]
-    lanes = propagate(problem.model, times, z.nodes[0, begins], parameters, method=problem.method)
-    return Pieces(times, lanes.states)

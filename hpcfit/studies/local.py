@@ -39,4 +39,4 @@ def with_local_parameters(result: FitResult, local: Sequence[str]) -> FitResult:
 
 
 def _of_states(pieces: Pieces, states: Sequence[int]) -> Pieces:
-    return Pieces(pieces.times, np.ascontiguousarray(pieces.states[..., list(states)]))
+    return Pieces(pieces.times, np.ascontiguousarray(pieces.states[..., list(states)]), pieces.nodes)

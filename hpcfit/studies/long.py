@@ -15,8 +15,9 @@ from hpcfit.linear.compiled import has_compiler
 from hpcfit.linear.segments import LENGTH, Segments
 from hpcfit.linear.solvers import SOLVERS
 from hpcfit.mpi.together import gathered
-from hpcfit.records import Array
+from hpcfit.records import Array, InputError, Mistake
 from hpcfit.shooting.pose import Posed
+from hpcfit.shooting.problem import Problem
 from hpcfit.shooting.slices import Slice
 
 LONG = 512  # nodes from which a problem is cut into segments
@@ -31,13 +32,23 @@ def segments_of(posed: Posed, *, level: str, solver: str | None) -> Segments | N
     That depends on the problem alone, not on the ranks.
     """
     problem, lengths = posed.problem, np.bincount(posed.problem.grid.experiment)
-    if level != "natural" or not can_shoot(problem.model, problem.method) or not has_compiler():
-        return None
+    whole = _why_whole(problem, level)
     if solver == "petsc":
+        if whole:
+            raise InputError(Mistake("", f"not with {whole}", 'choose "dense"', "fit.solver", solver))
         return Segments.cut(lengths, LENGTH if lengths.sum() >= LONG else SHORT)
-    if solver in (None, "dense") and (lengths.sum() >= LONG or len(lengths) >= MANY):
+    if not whole and solver in (None, "dense") and (lengths.sum() >= LONG or len(lengths) >= MANY):
         return Segments.cut(lengths)
     return None
+
+
+def _why_whole(problem: Problem, level: str) -> str:
+    """Why every rank must have the whole problem; '' if it need not."""
+    if level != "natural":
+        return f'fit.level = "{level}"'
+    if not can_shoot(problem.model, problem.method):
+        return "an integrator that is not compiled"
+    return "" if has_compiler() else "no C compiler"
 
 
 def chosen_solver(solver: str | None, segments: Segments | None) -> str:
