@@ -59,6 +59,7 @@ def succeeded(result: FitResult, truth: dict[str, float]) -> bool:
         (200, "xyz", 40, 40),
         (1_000, "xyz", 40, 40),
         (10_000, "xyz", 20, 19),
+        (100_000, "xyz", 10, 9),
         (40, "x", 40, 40),
         (200, "x", 40, 40),
         (1_000, "x", 40, 40),
