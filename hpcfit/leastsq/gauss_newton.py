@@ -38,7 +38,7 @@ class GaussNewton:
         self.damper = LEVELS[level](members)
         self.last = np.full(members, np.inf)  # the increment before, where it was taken in full
         self.done = np.zeros(members, dtype=np.int64)
-        self.pace = _Pace(members)
+        self.pace = Pace(members)
 
     def begin(self, members: Numbers) -> None:
         self.damper.forget(members)
@@ -91,7 +91,7 @@ class GaussNewton:
         course.end(members[arrived & deficient], Outcome.RANK_DEFICIENT)
 
 
-class _Pace:
+class Pace:
     """Shorter steps for members whose increments have ceased to fall although they are taken in full.
 
     Where the data bend more than the linearised path, full steps overshoot and come back for ever; the

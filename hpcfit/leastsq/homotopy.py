@@ -38,6 +38,7 @@ class Care(NamedTuple):
 QUICK = Care(1e-3, 0.4, 4, 0.5, 0.02, np.inf, 100)
 # The whole merit of many nodes settles while a few of them are still on their way: each of these is judged.
 THOROUGH = Care(1e-4, 0.6, 8, 0.1, np.inf, 1.0, 250)
+UTMOST = THOROUGH._replace(tightest=1e-6, iterations=400)  # an exact step can still lose one node of 10^5
 
 
 class Homotopy:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hpcfit.leastsq.course import Course, Flags, Numbers, Phase, Problem
 from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE, GaussNewton
-from hpcfit.leastsq.homotopy import LOOSEST_HIDDEN, LOOSEST_OBSERVED, QUICK, THOROUGH, Care, Homotopy
+from hpcfit.leastsq.homotopy import LOOSEST_HIDDEN, LOOSEST_OBSERVED, QUICK, THOROUGH, UTMOST, Care, Homotopy
 from hpcfit.leastsq.presolve import Presolve
 from hpcfit.leastsq.quantiles import chi_square_above
 from hpcfit.leastsq.statistics import Spread
@@ -22,6 +22,8 @@ PHASES = ("auto", "exact", "presolve", "weak")
 IMPLAUSIBLE = 1e-6  # probability of a misfit as large, with the standard deviations as stated
 TIGHT_BEGIN = 0.1  # looseness of the last attempt
 LONG = 30.0  # decades that errors grow along a series; beyond, one damping for all nodes is too small to move
+VERY_LONG = 2000.0  # decades
+SHAKEN = 0.01  # looseness of an attempt that begins where the one before ended
 _FAILED = {
     Outcome.CONVERGED: "implausible misfit",
     Outcome.STALLED: "the exact method stalled",
@@ -36,12 +38,14 @@ class Attempt(NamedTuple):
 
     loosest: float | None  # None: exact from the begin
     care: Care = QUICK
+    onward: bool = False  # from where the attempt before ended: nearly right, but for a few nodes
 
     def __str__(self) -> str:
         if self.loosest is None:
             return "exact"
-        how = "slowly " if self.care is THOROUGH else ""
-        return f"weak continuity {how}from {self.loosest:g}, exact"
+        how = "" if self.care is QUICK else f"slowly to {self.care.tightest:g} "
+        again = "once more " if self.onward else ""
+        return f"weak continuity {again}{how}from {self.loosest:g}, exact"
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,9 @@ class _Way:
         self.phases: list[Phase] = [self.presolve, self.weak, self.exact]
         self.phase_of = np.zeros(count, dtype=np.int64)
         self.attempt = np.zeros(count, dtype=np.int64)
-        self.long = np.zeros(count, dtype=np.int64)  # 1: the plan of long series
+        self.long = np.zeros(
+            count, dtype=np.int64
+        )  # which of the plans: 1 of long series, 2 of very long ones
         self.busy: Flags = np.zeros(count, dtype=bool)
         self.begin = Unknowns(course.z.nodes.copy(), course.z.parameters.copy())
         self.best = _Best(course)
@@ -143,7 +149,8 @@ class _Way:
             return
         z = self.course.z.take(members)
         self.begin.nodes[members], self.begin.parameters[members] = z.nodes, z.parameters
-        self.long[members] = self.presolve.growth[members] > LONG if self.presolves else False
+        if self.presolves:
+            self.long[members] = np.searchsorted([LONG, VERY_LONG], self.presolve.growth[members])
         self._attempt(members, [self._first_reason(member) for member in members.tolist()])
 
     def _first_reason(self, member: int) -> str:
@@ -185,26 +192,27 @@ class _Way:
         self.busy[ended] = False
         again = members[~(good | last)]
         reasons = [_FAILED[course.outcomes[member]] for member in again.tolist()]
-        course.move(again, self.begin.take(again))
-        course.end(again, Outcome.UNFINISHED)
         self.attempt[again] += 1
+        onward = [self.plans[self.long[k]][self.attempt[k]].onward for k in again.tolist()]
+        anew = again[~np.array(onward, dtype=bool)]
+        course.move(anew, self.begin.take(anew))
+        course.end(again, Outcome.UNFINISHED)
         self._attempt(again, reasons)
         return ended
 
 
-def _plans(phases: str, observed: bool) -> tuple[list[Attempt], list[Attempt]]:
-    """The attempts of a series, and of one that is long for the exact method."""
+def _plans(phases: str, observed: bool) -> list[list[Attempt]]:
+    """The attempts of a series, of one that is long for the exact method, and of one that is very long."""
     loosest = LOOSEST_OBSERVED if observed else LOOSEST_HIDDEN
+    again = Attempt(SHAKEN, onward=True)
     if phases == "weak":
-        plan = [Attempt(loosest)]
-    elif phases != "auto":
-        plan = [Attempt(None)]
-    elif observed:
-        long = [Attempt(LOOSEST_OBSERVED, THOROUGH), Attempt(TIGHT_BEGIN, THOROUGH)]
-        return [Attempt(None), Attempt(LOOSEST_OBSERVED), Attempt(TIGHT_BEGIN)], long
-    else:
-        plan = [Attempt(LOOSEST_HIDDEN), Attempt(LOOSEST_HIDDEN, THOROUGH), Attempt(TIGHT_BEGIN)]
-    return plan, plan
+        return [[Attempt(loosest)]] * 3
+    if phases != "auto":
+        return [[Attempt(None)]] * 3
+    if not observed:
+        return [[Attempt(loosest), Attempt(loosest, THOROUGH), again, Attempt(TIGHT_BEGIN)]] * 3
+    short = [Attempt(None), Attempt(loosest), Attempt(TIGHT_BEGIN)]
+    return [short, *([Attempt(loosest, care), again] for care in (THOROUGH, UTMOST))]
 
 
 class _Best:

@@ -11,7 +11,7 @@ import pytest
 
 from hpcfit import Noise, simulate
 from hpcfit.leastsq.course import Course
-from hpcfit.leastsq.gauss_newton import FLOOR, GaussNewton
+from hpcfit.leastsq.gauss_newton import FLOOR, PATIENCE, GaussNewton, Pace
 from hpcfit.linear.chain import Chain, Residuals, Unknowns
 from hpcfit.models.catalogue import find
 from hpcfit.mpi.serial import SERIAL
@@ -60,6 +60,27 @@ def test_the_budget_is_never_exceeded(budget: int) -> None:
     problem = Curve(noisy_lines(), np.exp, np.exp)
     course = solved(problem, problem.begin(1.0), max_iterations=budget)
     assert (course.iterations <= budget).all()
+
+
+def test_full_steps_that_overshoot_for_ever_become_shorter_and_other_steps_stay() -> None:
+    pace, members = Pace(2), np.arange(2)
+    bounce, full = np.array([1e-3, 1.0]), np.ones(2)
+    taken = []
+    for k in range(2 * PATIENCE + 2):
+        taken.append(pace.limited(members, bounce * [1.0, 0.5**k], full).tolist())
+    assert taken[PATIENCE - 1] == [1.0, 1.0]
+    assert taken[PATIENCE] == [0.5, 1.0]
+    assert taken[-1] == [0.25, 1.0]
+    assert pace.limited(members, bounce, np.array([0.1, 0.1])).tolist() == [0.1, 0.1]
+    pace.forget(members)
+    assert pace.limited(members, bounce, full).tolist() == [1.0, 1.0]
+
+
+def test_damped_steps_may_take_as_long_as_the_level_function_needs() -> None:
+    pace, own = Pace(1), np.array([0])
+    for _ in range(5 * PATIENCE):
+        assert pace.limited(own, np.ones(1), np.full(1, 0.3)).tolist() == [0.3]
+    assert pace.limited(own, np.ones(1), np.ones(1)).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("level", ["natural", "T1"])

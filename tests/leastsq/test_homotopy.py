@@ -13,7 +13,16 @@ import pytest
 from hpcfit import Noise, simulate
 from hpcfit.leastsq.course import Course
 from hpcfit.leastsq.gauss_newton import GaussNewton
-from hpcfit.leastsq.homotopy import LARGEST_CHANGE, LOOSEST_HIDDEN, LOOSEST_OBSERVED, Homotopy
+from hpcfit.leastsq.homotopy import (
+    LARGEST_CHANGE,
+    LOOSEST_HIDDEN,
+    LOOSEST_OBSERVED,
+    NEIGHBOURS,
+    QUICK,
+    THOROUGH,
+    Homotopy,
+)
+from hpcfit.linear.across import Across
 from hpcfit.models.catalogue import find
 from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.serial import SERIAL
@@ -111,7 +120,7 @@ def test_a_place_that_is_used_again_begins_afresh(spent: int) -> None:
     """Whatever was learned of the member before: looseness, holds, reach, what was taken and rejected."""
     posed, only = hidden_lorenz(), np.array([0])
     phase = Homotopy(posed.start)
-    new = {name: values.copy() for name, values in vars(phase).items()}
+    new = {name: values.copy() for name, values in vars(phase).items() if name != "care"}
     before = Course.begin(posed.start)
     phase.begin(only, LOOSEST_HIDDEN)
     for _ in range(spent):
@@ -137,6 +146,29 @@ def test_straight_lines_with_loose_joints_end_near_the_regression() -> None:
     assert np.abs(course.z.parameters - exact.z.parameters).max() < 1e-3
     assert np.abs(course.z.nodes - exact.z.nodes).max() < 1e-2
     assert (course.iterations == 0).all()
+
+
+def test_neighbourhoods_are_sums_of_their_nodes_however_large_the_others_are() -> None:
+    merit = np.arange(1.0, 21.0)[None].repeat(2, axis=0)
+    merit[1, 0] = 1e30  # a node from which nothing could be integrated
+    reach = NEIGHBOURS // 2
+    for k in range(20):
+        own = merit[:, max(k - reach, 0) : k + reach + 1].sum(axis=1)
+        np.testing.assert_allclose(Across(SERIAL).around(merit, reach)[:, k], own, rtol=1e-15)
+
+
+def test_thorough_tightening_ends_tighter() -> None:
+    posed, found = hidden_lorenz(), []
+    for care in (QUICK, THOROUGH):
+        course, phase, only = Course.begin(posed.start), Homotopy(posed.start), np.array([0])
+        phase.begin(only, LOOSEST_HIDDEN, care)
+        left = only
+        while len(left):
+            left = phase.iterate(SERIAL, posed.problem, course, left)
+        found.append(course.history[0][-1].defect)
+        assert phase.looseness[0] < care.tightest
+        assert np.abs(course.z.parameters[0] / TRUTH - 1.0).max() < 0.005
+    assert found[1] < found[0]
 
 
 def test_a_state_that_nothing_sees_stays_where_it_is() -> None:

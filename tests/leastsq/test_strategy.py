@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcfit.leastsq import presolve
 from hpcfit.leastsq.course import Course
-from hpcfit.leastsq.strategy import Options, plausible_objective, solve
+from hpcfit.leastsq.strategy import LONG, VERY_LONG, Options, plausible_objective, solve
 from hpcfit.linear.chain import Unknowns
 from hpcfit.linear.solvers import SOLVERS
 from hpcfit.mpi.serial import SERIAL
@@ -110,6 +111,71 @@ def test_members_that_cannot_be_integrated_say_so_in_every_phase() -> None:
         for _ in solve(SERIAL, problem, course, np.ones(1), NOBODY_ASKS, Options(phases=asked)):
             pass
         assert course.outcomes == [Outcome.CONVERGED, Outcome.NOT_INTEGRABLE, Outcome.CONVERGED], asked
+
+
+def test_every_attempt_says_why_it_was_made() -> None:
+    problem = Curve(noisy_lines(), np.exp, np.exp)
+    assert solved(problem, 0.5, 1.0).attempts == [["presolve, exact: all states observed"]] * 3
+    assert solved(problem, 0.5, 0.0).attempts == [["weak continuity from 10, exact: hidden states"]] * 3
+    assert (
+        solved(problem, 0.5, 1.0, phases="weak").attempts == [["weak continuity from 1, exact: as asked"]] * 3
+    )
+    again = solved(problem, 8.0, 1.0, max_iterations=3, tolerance=1e-8).attempts
+    assert again is not None
+    assert again[0] == [
+        "presolve, exact: all states observed",
+        "weak continuity from 1, exact: the exact method did not converge",
+    ]
+    implausible = solved(problem, 0.5, 1.0, np.array([np.inf, 0.0, np.inf])).attempts
+    assert implausible is not None
+    assert [len(each) for each in implausible] == [1, 3, 1]
+    assert implausible[1][1] == "weak continuity from 1, exact: implausible misfit"
+
+
+def test_where_nobody_asks_attempts_are_not_remembered() -> None:
+    problem = Curve(noisy_lines())
+    course = Course.begin(problem.begin(0.5), remembers=False)
+    for _ in solve(SERIAL, problem, course, np.ones(1), NOBODY_ASKS, Options()):
+        pass
+    assert course.attempts is None
+
+
+@pytest.mark.parametrize(
+    ("grown", "first"),
+    [
+        (0.9 * LONG, "presolve, exact: all states observed"),
+        (
+            1.1 * LONG,
+            "presolve, weak continuity slowly to 0.0001 from 1, exact: "
+            "long series: 8 nodes, errors grow 10^33-fold",
+        ),
+        (
+            1.1 * VERY_LONG,
+            "presolve, weak continuity slowly to 1e-06 from 1, exact: "
+            "long series: 8 nodes, errors grow 10^2200-fold",
+        ),
+    ],
+)
+def test_long_series_begin_with_loose_continuity(
+    monkeypatch: pytest.MonkeyPatch, grown: float, first: str
+) -> None:
+    monkeypatch.setattr(presolve, "SHORT", 0)
+    monkeypatch.setattr(presolve, "decades", lambda chain: np.full(chain.shape[0], grown))
+    problem = Curve(noisy_lines(), np.exp, np.exp)
+    course = solved(problem, 0.5, 1.0)
+    assert course.outcomes == [Outcome.CONVERGED] * 3
+    assert course.attempts == [[first]] * 3
+    np.testing.assert_allclose(course.z.parameters[:, 0], np.log(regression(problem.data)[:, 1]), rtol=1e-9)
+
+
+def test_a_failure_at_the_data_is_not_the_best_of_the_failures() -> None:
+    """Nodes at the data have the objective zero, and the whole way before them."""
+    problem = Curve(noisy_lines(), np.arctan, lambda p: 1.0 / (1.0 + p**2))
+    course = solved(problem, 1e4, 0.0, phases="exact")
+    assert (course.spread.objective < 1e-20).all()
+    assert (course.distance > 0.1).all()
+    best = solved(problem, 1e4, 0.0)
+    assert (best.distance < course.distance).all()
 
 
 def test_a_plausible_objective_is_one_that_chance_exceeds_once_in_a_million() -> None:

@@ -59,6 +59,10 @@ def fit(n_times: int = 40, n_experiments: int = 1, n_parameters: int = 2, **chan
         units={"x": "m", "v": "m/s", "t": "s", "p0": "1/s"},
         seed=18,
         member=3,
+        strategy=(
+            "presolve, exact: all states observed",
+            "weak continuity from 1, exact: the exact method stalled",
+        ),
     )
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
 

@@ -145,3 +145,9 @@ def test_results_of_two_kinds_are_not_compared() -> None:
             InputError, match=r"a\.h5 is an? .*, b\.h5 is an? .*; give two results of the same"
         ):
             compare(first, second, ("a.h5", "b.h5"))
+
+
+def test_a_page_tells_which_phases_there_were_and_why() -> None:
+    page = " ".join(as_text(fit(), {}, width=90).split())
+    assert "all states observed; then weak continuity from 1, exact: the exact method stalled" in page
+    assert "strategy" not in as_text(fit(strategy=()), {})

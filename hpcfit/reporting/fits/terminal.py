@@ -37,7 +37,7 @@ def as_text(
     plots: bool = True,
 ) -> str:
     """What was fitted, how it ended, the estimates and the way to them."""
-    blocks = [_title(fit, width), _facts(fit), *_estimates(fit), _correlations(fit, width)]
+    blocks = [_title(fit, width), _facts(fit, width), *_estimates(fit), _correlations(fit, width)]
     blocks += [*_digests(fit), _history(fit)]
     if plots:
         blocks.append(_plot(fit, width, unicode))
@@ -54,8 +54,11 @@ def _title(fit: FitResult, width: int) -> list[str]:
     return [head, "═" * len(head), *ended]
 
 
-def _facts(fit: FitResult) -> list[str]:
-    return [f"{key:<18}  {text}" for key, text in summary.facts(fit)]
+def _facts(fit: FitResult, width: int) -> list[str]:
+    lines: list[str] = []
+    for key, text in summary.facts(fit):
+        lines += textwrap.wrap(f"{key:<18}  {text}", max(width, 40), subsequent_indent=" " * 20)
+    return lines
 
 
 def _estimates(fit: FitResult) -> list[list[str]]:
