@@ -40,7 +40,7 @@ class Presolve:
         if not len(members):
             return members
         if chain.segments is not None or chain.shape[1] > SHORT:
-            self.growth[members] = part.across(comm).added(decades(chain))
+            self.growth[members] = decades(part.across(comm), chain)
         before, step = held_step(comm, chain, z, self.precision)
         alpha, after = self._damped(comm, part, z, step, before)
         course.move(members, Unknowns(z.nodes, z.parameters + alpha[:, None] * step))

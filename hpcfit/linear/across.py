@@ -33,8 +33,8 @@ class Across:
         return own if self.segments is None else gathered(self.comm, own).max(keepdims=True)
 
     def added(self, own: Array) -> Array:
-        """Sums (M,) of what every rank has of each member."""
-        return own if self.segments is None else gathered(self.comm, own).sum(keepdims=True)
+        """Sums (M, ...) of what every rank has of each member."""
+        return own if self.segments is None else gathered(self.comm, own).sum(axis=0, keepdims=True)
 
     def nodes(self, z: Unknowns) -> int:
         """How many nodes there are."""

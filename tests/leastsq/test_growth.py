@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hpcfit.leastsq.growth import BLOCK, decades
+from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Chain
 from hpcfit.mpi.serial import SERIAL
 from tests.leastsq.toy_problems import Curve
@@ -22,16 +23,16 @@ def chain(links: int, factors: list[float]) -> Chain:
 
 @pytest.mark.parametrize("links", [BLOCK, 3 * BLOCK, 3 * BLOCK + 5])
 def test_decades_add_up_along_the_links_and_shrinking_counts_as_none(links: int) -> None:
-    found = decades(chain(links, [10.0, 1.0, 0.1, 10.0**0.05]))
+    found = decades(Across(SERIAL), chain(links, [10.0, 1.0, 0.1, 10.0**0.05]))
     np.testing.assert_allclose(found, [links, 0.0, 0.0, 0.05 * links], atol=1e-9)
 
 
 def test_a_series_shorter_than_a_block_does_not_grow() -> None:
-    assert decades(chain(BLOCK - 1, [10.0])).tolist() == [0.0]
+    assert decades(Across(SERIAL), chain(BLOCK - 1, [10.0])).tolist() == [0.0]
 
 
 def test_nothing_grows_from_one_experiment_to_the_next() -> None:
     whole = chain(2 * BLOCK, [10.0])
     linked = [True] * (2 * BLOCK)
     linked[7] = False
-    assert decades(replace(whole, linked=tuple(linked)))[0] == pytest.approx(2 * BLOCK - 1)
+    assert decades(Across(SERIAL), replace(whole, linked=np.array(linked)))[0] == pytest.approx(2 * BLOCK - 1)
