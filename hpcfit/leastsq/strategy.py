@@ -14,6 +14,7 @@ from hpcfit.leastsq.homotopy import LOOSEST_HIDDEN, LOOSEST_OBSERVED, QUICK, THO
 from hpcfit.leastsq.presolve import Presolve
 from hpcfit.leastsq.quantiles import chi_square_above
 from hpcfit.leastsq.statistics import Spread
+from hpcfit.linear.across import Across
 from hpcfit.linear.chain import Unknowns
 from hpcfit.linear.solvers import Solver, dense
 from hpcfit.records import Array, Outcome
@@ -23,6 +24,7 @@ IMPLAUSIBLE = 1e-6  # probability of a misfit as large, with the standard deviat
 TIGHT_BEGIN = 0.1  # looseness of the last attempt
 LONG = 30.0  # decades that errors grow along a series; beyond, one damping for all nodes is too small to move
 VERY_LONG = 2000.0  # decades
+SPREAD = 0.3  # of that of a hidden state: how far from its mean another attempt begins
 SHAKEN = 0.01  # looseness of an attempt that begins where the one before ended
 _FAILED = {
     Outcome.CONVERGED: "implausible misfit",
@@ -39,12 +41,13 @@ class Attempt(NamedTuple):
     loosest: float | None  # None: exact from the begin
     care: Care = QUICK
     onward: bool = False  # from where the attempt before ended: nearly right, but for a few nodes
+    centred: bool = False  # hidden states begin near the mean of where the attempt before ended
 
     def __str__(self) -> str:
         if self.loosest is None:
             return "exact"
         how = "" if self.care is QUICK else f"slowly to {self.care.tightest:g} "
-        again = "once more " if self.onward else ""
+        again = "once more " if self.onward else "with centred hidden states " if self.centred else ""
         return f"weak continuity {again}{how}from {self.loosest:g}, exact"
 
 
@@ -83,7 +86,7 @@ def solve(
             if not len(members):
                 continue
             onward = phase.iterate(comm, problem, course, members)
-            ended = way.advance(np.setdiff1d(members, onward, assume_unique=True))
+            ended = way.advance(problem.across(comm), np.setdiff1d(members, onward, assume_unique=True))
             if len(ended):
                 yield ended
                 way.enter(course.newcomers())
@@ -107,7 +110,7 @@ class _Way:
         observed = bool((precision > 0.0).all())
         self.presolves = options.phases == "presolve" or (options.phases == "auto" and observed)
         self.asked = options.phases != "auto"
-        self.observed = observed
+        self.observed, self.hidden = observed, np.flatnonzero(precision == 0.0)
         self.plans = _plans(options.phases, observed)
         self.weak = Homotopy(course.z)
         self.exact = GaussNewton(
@@ -136,12 +139,12 @@ class _Way:
         else:
             self._depart(members)
 
-    def advance(self, members: Numbers) -> Numbers:
+    def advance(self, across: Across, members: Numbers) -> Numbers:
         """Members that are through with their phase go to the next; those that have ended are returned."""
         phase = self.phase_of[members]
         self._depart(members[phase == 0])
         self._go(members[phase == 1], self.exact)
-        return self._arrive(members[phase == 2])
+        return self._arrive(across, members[phase == 2])
 
     def _depart(self, members: Numbers) -> None:
         """Start values are found: the first attempt."""
@@ -176,7 +179,7 @@ class _Way:
         phase.begin(members)
         self.phase_of[members] = self.phases.index(phase)
 
-    def _arrive(self, members: Numbers) -> Numbers:
+    def _arrive(self, across: Across, members: Numbers) -> Numbers:
         """At the end of the exact phase: a good end is the last; else another attempt, if there is one."""
         if not len(members):
             return members
@@ -193,12 +196,36 @@ class _Way:
         again = members[~(good | last)]
         reasons = [_FAILED[course.outcomes[member]] for member in again.tolist()]
         self.attempt[again] += 1
-        onward = [self.plans[self.long[k]][self.attempt[k]].onward for k in again.tolist()]
-        anew = again[~np.array(onward, dtype=bool)]
-        course.move(anew, self.begin.take(anew))
+        for member in again.tolist():
+            self._restart(across, np.array([member]))
         course.end(again, Outcome.UNFINISHED)
         self._attempt(again, reasons)
         return ended
+
+    def _restart(self, across: Across, own: Numbers) -> None:
+        """Where the next attempt of one member begins."""
+        attempt = self.plans[self.long[own[0]]][self.attempt[own[0]]]
+        if attempt.onward:
+            return
+        begin, ended = self.begin.take(own), self.course.z.take(own)
+        if attempt.centred:
+            nodes = begin.nodes.copy()
+            nodes[..., self.hidden] = _near_means(across, ended, self.hidden, int(self.attempt[own[0]]))
+            begin = Unknowns(nodes, ended.parameters)
+        self.course.move(own, begin)
+
+
+def _near_means(across: Across, z: Unknowns, states: Numbers, number: int) -> Array:
+    """One value for all nodes of some states (k,): their mean, and a part of their spread by chance.
+
+    Chance is that of the number of the attempt: the same on any rank.
+    """
+    count = across.nodes(z)
+    mean = np.array([across.total(z.nodes[..., i])[0] / count for i in states])
+    square = np.array([across.total(z.nodes[..., i] ** 2)[0] / count for i in states])
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    found = mean + SPREAD * spread * np.random.default_rng(number).normal(size=len(states))
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def _plans(phases: str, observed: bool) -> list[list[Attempt]]:
@@ -210,7 +237,9 @@ def _plans(phases: str, observed: bool) -> list[list[Attempt]]:
     if phases != "auto":
         return [[Attempt(None)]] * 3
     if not observed:
-        return [[Attempt(loosest), Attempt(loosest, THOROUGH), again, Attempt(TIGHT_BEGIN)]] * 3
+        first, centred = Attempt(loosest), Attempt(loosest, centred=True)
+        slow, tight = Attempt(loosest, THOROUGH), Attempt(TIGHT_BEGIN)
+        return [[first, centred, centred, slow, again, centred, tight]] * 3
     short = [Attempt(None), Attempt(loosest), Attempt(TIGHT_BEGIN)]
     return [short, *([Attempt(loosest, care), again] for care in (THOROUGH, UTMOST))]
 

@@ -22,24 +22,26 @@ from hpcfit.shooting.slices import Slice
 
 LONG = 512  # nodes from which a problem is cut into segments
 MANY = 16  # experiments
-SHORT = 16  # nodes of a segment where ranks shall share a problem that is not long
+WIDE = 16  # states; there a node is so much work that segments pay at once
+SHORT = 16  # nodes of a segment of a problem that is not long
 PETSC = 50_000  # nodes from which PETSc, where it is there, solves the condensed problem
 
 
 def segments_of(posed: Posed, *, level: str, solver: str | None) -> Segments | None:
-    """The segments of a problem that is long, or has many experiments; None: ranks have it as a whole.
+    """The segments of a problem that is long, wide, or has many experiments; None: ranks have it as a whole.
 
     That depends on the problem alone, not on the ranks.
     """
     problem, lengths = posed.problem, np.bincount(posed.problem.grid.experiment)
     whole = _why_whole(problem, level)
-    if solver == "petsc":
-        if whole:
-            raise InputError(Mistake("", f"not with {whole}", 'choose "dense"', "fit.solver", solver))
-        return Segments.cut(lengths, LENGTH if lengths.sum() >= LONG else SHORT)
-    if not whole and solver in (None, "dense") and (lengths.sum() >= LONG or len(lengths) >= MANY):
-        return Segments.cut(lengths)
-    return None
+    if solver == "petsc" and whole:
+        raise InputError(Mistake("", f"not with {whole}", 'choose "dense"', "fit.solver", solver))
+    if whole or solver == "reference":
+        return None
+    wide = len(problem.model.states) >= WIDE
+    if lengths.sum() >= LONG or len(lengths) >= MANY:
+        return Segments.cut(lengths, SHORT if wide else LENGTH)
+    return Segments.cut(lengths, SHORT) if wide or solver == "petsc" else None
 
 
 def _why_whole(problem: Problem, level: str) -> str:
