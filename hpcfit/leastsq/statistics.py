@@ -13,6 +13,7 @@ from hpcfit.linear.chain import ByMember, Chain, Members, Unknowns
 from hpcfit.linear.inverse import Inverse, Numbers
 from hpcfit.records import Array
 
+MANY = 64  # unknowns
 INVOLVED = 0.1  # of the largest component: an unknown that takes part in a direction that the data do not see
 
 
@@ -64,6 +65,21 @@ class Spread(ByMember):
         """What is known of others in the places of these members."""
         for field in fields(self):
             getattr(self, field.name)[members] = getattr(other, field.name)
+
+
+def squared(factor: Array) -> Array:
+    """L L^t (f, f); many columns of L belong to one experiment alone, and cost no more than that."""
+    if len(factor) < MANY:
+        dense: Array = factor @ factor.T
+        return dense
+    from scipy.sparse import csr_matrix
+
+    common = np.count_nonzero(factor, axis=0) > MANY
+    shared, own = factor[:, common], csr_matrix(factor[:, ~common])
+    covariance: Array = shared @ shared.T
+    blocks = (own @ own.T).tocoo()
+    covariance[blocks.row, blocks.col] += blocks.data
+    return covariance
 
 
 def involved(names: Sequence[str], parts: Array) -> tuple[str, ...]:

@@ -12,7 +12,14 @@ import numpy as np
 from hpcfit.leastsq.course import Course, Numbers, Watch
 from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
 from hpcfit.leastsq.levels import LEVELS
-from hpcfit.leastsq.statistics import Spread, common_factor, fisher_factor, involved, single_factor
+from hpcfit.leastsq.statistics import (
+    Spread,
+    common_factor,
+    fisher_factor,
+    involved,
+    single_factor,
+    squared,
+)
 from hpcfit.leastsq.strategy import PHASES, Options, plausible_objective, solve
 from hpcfit.linear.chain import Unknowns
 from hpcfit.linear.inverse import first_nodes
@@ -220,7 +227,7 @@ def _result(
 ) -> FitResult:
     course, spread, problem = solved.course, solved.course.spread, posed.problem
     values, factors = unknown_values(posed, course.z, spread, solved.degrees_of_freedom)
-    unknowns = Estimates(unknown_names(model, posed), values[0], factors[0] @ factors[0].T)
+    unknowns = Estimates(unknown_names(model, posed), values[0], squared(factors[0]))
     freedom = int(solved.degrees_of_freedom[0])
     outcome, cause = _outcome(model, posed, solved)
     beta2 = common_factor(spread.objective, solved.degrees_of_freedom)

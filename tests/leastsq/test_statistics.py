@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hpcfit import Noise, fit, simulate
-from hpcfit.leastsq.statistics import Spread, common_factor, fisher_factor, involved, single_factor
+from hpcfit.leastsq.statistics import Spread, common_factor, fisher_factor, involved, single_factor, squared
 from hpcfit.linear.chain import Unknowns
 from hpcfit.records import FitResult, Series
 from tests.shooting.driven import DRIVEN, TRUTH, Wide, read, wide_flow
@@ -173,3 +173,15 @@ def test_a_spread_forgets_some_members_and_takes_what_is_known_of_others() -> No
     for mine, theirs in zip(vars(spread).values(), vars(known).values(), strict=True):
         np.testing.assert_array_equal(mine[1], theirs[0])
         assert np.isnan(mine[[0, 2, 3]]).all()
+
+
+@pytest.mark.parametrize("experiments", [2, 40])
+def test_a_factor_squared_is_the_covariance_whatever_its_columns_are(experiments: int) -> None:
+    rng, size = np.random.default_rng(1), 3 * experiments + 2
+    factor = np.zeros((size, size))
+    for e in range(experiments):
+        factor[3 * e : 3 * e + 3, 3 * e : 3 * e + 3] = rng.normal(size=(3, 3))
+    factor[:, -2:] = rng.normal(size=(size, 2))
+    np.testing.assert_allclose(squared(factor), factor @ factor.T, rtol=1e-12, atol=1e-12)
+    whole = rng.normal(size=(size, size))
+    np.testing.assert_allclose(squared(whole), whole @ whole.T, rtol=1e-12, atol=1e-10)
