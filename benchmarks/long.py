@@ -19,7 +19,8 @@ import numpy as np
 from benchmarks.report import Row, arguments, publish
 from hpcfit import Experiment, fit, simulate
 from hpcfit.flow import shots
-from hpcfit.linear import coarse, long
+from hpcfit.linear import coarse
+from hpcfit.linear.segmented import Task
 from hpcfit.models.catalogue import find
 from hpcfit.mpi.world import world
 
@@ -109,9 +110,9 @@ class Work:
         """What is counted stands around the calls of machine code."""
         call, condense, expand, stretch = (
             shots.call_kernel,
-            long.Task.condense,
-            long.Task.expand,
-            long.Task.stretch,
+            Task.condense,
+            Task.expand,
+            Task.stretch,
         )
         exact, weak, flops = coarse.Exact.join, coarse.Weak.join, self.flops
 
@@ -123,16 +124,16 @@ class Work:
 
         def counted(method: Any, name: str, each: int) -> Any:
             def around(task: Any, *given: Any) -> Any:
-                size = task.nodes if isinstance(task, long.Task) else len(given[0])
+                size = task.nodes if isinstance(task, Task) else len(given[0])
                 flops[name] += each * size
                 return method(task, *given)
 
             return around
 
         shots.call_kernel = called  # type: ignore[assignment]
-        long.Task.condense = counted(condense, "segments", self.condensed)  # type: ignore[method-assign]
-        long.Task.expand = counted(expand, "segments", self.expanded)  # type: ignore[method-assign]
-        long.Task.stretch = counted(stretch, "segments", self.stretched)  # type: ignore[method-assign]
+        Task.condense = counted(condense, "segments", self.condensed)  # type: ignore[method-assign]
+        Task.expand = counted(expand, "segments", self.expanded)  # type: ignore[method-assign]
+        Task.stretch = counted(stretch, "segments", self.stretched)  # type: ignore[method-assign]
         coarse.Exact.join = counted(exact, "tree", self.exact_joint)  # type: ignore[method-assign]
         coarse.Weak.join = counted(weak, "tree", self.weak_joint)  # type: ignore[method-assign]
 

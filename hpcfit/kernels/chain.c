@@ -74,7 +74,7 @@ void linearise(const chain *c)
         times(w->link, n, d);
         choose_scales(c, w);
         load_links(c, w);
-        condense(c, w, s, c->rows, r, c->links, d);
+        condense(c, w, s, c->linked, c->rows, r, c->links, d);
         expand(c, w, s);
         keep_factors(c, w, s, slot);
         save_increment(c, w, slot, c->step_nodes, c->step_parameters);
@@ -144,7 +144,7 @@ void solve(const chain *c, long count, const long *which, const double *rows, co
         seat(c, w);
         load_scales(c, w);
         load_links(c, w);
-        condense(c, w, s, rows, r, links, d);
+        condense(c, w, s, c->linked, rows, r, links, d);
         expand(c, w, s);
         if (nodes) save_increment(c, w, slot, nodes, parameters);
         if (!alpha) continue;
@@ -173,7 +173,7 @@ static void factor_of(const chain *c, long m, crew *w, condensed *s, double *K)
     seat(c, w);
     load_scales(c, w);
     load_links(c, w);
-    condense(c, w, s, c->rows, r, c->links, d);
+    condense(c, w, s, c->linked, c->rows, r, c->links, d);
     put_aside(s->own, s->R, 0, 0, 0);
     between(s->own, c->freedoms, s->x[0], K);
 }

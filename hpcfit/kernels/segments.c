@@ -21,32 +21,6 @@ typedef struct {
     double *objective, *defect;
 } windows;
 
-/* The windows of a crew: from node to node, until the last of each segment. */
-static void condense_crew(const chain *c, const seats *g, crew *w, condensed *s, const double *rows, const double *links)
-{
-    long r[W], d[W];
-    v R[f * WIDTH];
-    times(w->node, k, r);
-    times(w->link, n, d);
-    memset(w->closes, 0, w->nodes);
-    w->objective = w->defect = all(0);
-    s->waiting = 0;
-    EACH(l) { s->own[l].count = 0; begin_window(s, l); }
-    for (long j = 0; j < w->nodes; j++) {
-        add_rows(c, w, s, j, rows, r);
-        if (j == w->linked) break;
-        const v largest = follow_link(w, s, j, links, d);
-        if (j == w->nodes - 1 || !any(1 - at_most(largest, all(c->growth)))) continue;
-        settled(s, R);
-        EACH(l) if (!(largest[l] <= c->growth)) {
-            w->closes[j] |= 1u << l;
-            put_aside(s->own + l, R, s->T, l, 1);
-            begin_window(s, l);
-        }
-    }
-    EACH(l) put_aside(s->own + l, s->R, s->T, l, w->linked == w->nodes);
-}
-
 /* The windows of all segments for any residuals; returns how many there are. */
 long condense_segments(const chain *c, const seats *g, const double *rows, const double *links, windows *out)
 {
@@ -56,11 +30,14 @@ long condense_segments(const chain *c, const seats *g, const double *rows, const
     long total = 0;
     const long size_of_rows = f * WIDTH, size_of_ends = n * WIDTH;
     for (long at = 0, taken; at < g->count; at += taken) {
-        long slot[W];
+        long slot[W], r[W], d[W];
         taken = seat_segments(c, g, at, w, slot);
         load_scales(c, w);
         load_links(c, w);
-        condense_crew(c, g, w, s, rows, links);
+        times(w->node, k, r);
+        times(w->link, n, d);
+        condense(c, w, s, 0, rows, r, links, d);
+        EACH(l) put_aside(s->own + l, s->R, s->T, l, w->linked == w->nodes);
         EACH(l) if (slot[l] >= 0) {
             const long own = slot[l], count = s->own[l].count;
             double *to = kept[own] = malloc(count * (size_of_rows + size_of_ends + 1) * sizeof *to);

@@ -104,9 +104,12 @@ static v follow_link(crew *w, condensed *s, long j, const double *links, const l
     return largest;
 }
 
-/* Through all nodes, for residuals whose rows and links begin at r[l] and d[l]. */
-static void condense(const chain *c, crew *w, condensed *s, const double *rows, const long *r, const double *links, const long *d)
+/* Through all nodes, for residuals whose rows and links begin at r[l] and d[l]. linked: where an experiment ends it is
+   0; absent, there is a link from every node. The last window is left in R and T. */
+static void condense(const chain *c, crew *w, condensed *s, const unsigned char *linked, const double *rows,
+                     const long *r, const double *links, const long *d)
 {
+    v R[f * WIDTH];    /* the rotations of the others are not brought forward by windows that close */
     memset(w->closes, 0, w->nodes);
     w->objective = w->defect = all(0);
     s->waiting = 0;
@@ -115,12 +118,12 @@ static void condense(const chain *c, crew *w, condensed *s, const double *rows, 
         add_rows(c, w, s, j, rows, r);
         if (j == w->linked) break;
         const v largest = follow_link(w, s, j, links, d);
-        if (c->linked[j] && !any(1 - at_most(largest, all(c->growth)))) continue;
-        v R[f * WIDTH];    /* the rotations of the others are not brought forward by windows that close */
+        const int ends = linked && !linked[j];
+        if (j == w->nodes - 1 || (!ends && !any(1 - at_most(largest, all(c->growth))))) continue;
         settled(s, R);
-        EACH(l) if (!c->linked[j] || !(largest[l] <= c->growth)) {
+        EACH(l) if (ends || !(largest[l] <= c->growth)) {
             w->closes[j] |= 1u << l;
-            put_aside(s->own + l, R, s->T, l, c->linked[j]);
+            put_aside(s->own + l, R, s->T, l, !ends);
             begin_window(s, l);
         }
     }

@@ -78,6 +78,20 @@ static void join(const v *left, const v *right, v *to, v *way, v *K, v *rows)
     substitute(left + (f + n + n) * WIDTH, way, q, to + (f + n + n) * WIDTH);
 }
 
+/* The blocks of W pairs from `first` on; an empty place repeats the first of them. */
+static void load_pairs(long first, long count, const long *left, const long *right, long size_of_block,
+                       const double *blocks, v *one, v *two)
+{
+    long l_at[W], r_at[W];
+    EACH(l) {
+        const long own = first + l < count ? first + l : first;
+        l_at[l] = left[own] * size_of_block;
+        r_at[l] = right[own] * size_of_block;
+    }
+    load(blocks, l_at, size_of_block, one);
+    load(blocks, r_at, size_of_block, two);
+}
+
 /* blocks (., BLOCK, WIDTH): pairs left[i], right[i] become into[i]; ways (count, 2 f, WIDTH). */
 void join_exact(long count, const long *left, const long *right, const long *into, double *blocks, double *ways)
 {
@@ -86,16 +100,12 @@ void join_exact(long count, const long *left, const long *right, const long *int
     v *one = room, *two = one + size_of_block, *to = two + size_of_block, *way = to + size_of_block;
     v *rows = way + size_of_way, *K = rows + size_of_way;
     for (long first = 0; first < count; first += W) {
-        long l_at[W], r_at[W], to_at[W], way_at[W];
+        long to_at[W], way_at[W];
+        load_pairs(first, count, left, right, size_of_block, blocks, one, two);
         EACH(l) {
-            const long own = first + l < count ? first + l : first;
-            l_at[l] = left[own] * size_of_block;
-            r_at[l] = right[own] * size_of_block;
-            to_at[l] = first + l < count ? into[own] * size_of_block : -1;
-            way_at[l] = first + l < count ? own * size_of_way : -1;
+            to_at[l] = first + l < count ? into[first + l] * size_of_block : -1;
+            way_at[l] = first + l < count ? (first + l) * size_of_way : -1;
         }
-        load(blocks, l_at, size_of_block, one);
-        load(blocks, r_at, size_of_block, two);
         join(one, two, to, way, K, rows);
         save(blocks, to_at, size_of_block, to);
         save(ways, way_at, size_of_way, way);
@@ -111,16 +121,12 @@ void join_weak(long count, const long *left, const long *right, const long *into
     v *room = aligned_alloc(sizeof(v), (2 * size_of_block + 2 * height * BROAD + (BROAD - 1) * BROAD) * sizeof(v));
     v *one = room, *two = one + size_of_block, *rows = two + size_of_block, *R = rows + 2 * height * BROAD;
     for (long first = 0; first < count; first += W) {
-        long l_at[W], r_at[W], to_at[W], way_at[W];
+        long to_at[W], way_at[W];
+        load_pairs(first, count, left, right, size_of_block, blocks, one, two);
         EACH(l) {
-            const long own = first + l < count ? first + l : first;
-            l_at[l] = left[own] * size_of_block;
-            r_at[l] = right[own] * size_of_block;
-            to_at[l] = first + l < count ? into[own] * size_of_block : -1;
-            way_at[l] = first + l < count ? own * size_of_way : -1;
+            to_at[l] = first + l < count ? into[first + l] * size_of_block : -1;
+            way_at[l] = first + l < count ? (first + l) * size_of_way : -1;
         }
-        load(blocks, l_at, size_of_block, one);
-        load(blocks, r_at, size_of_block, two);
         for (long i = 0; i < 2 * height * BROAD; i++) rows[i] = all(0);
         for (long i = 0; i < (BROAD - 1) * BROAD; i++) R[i] = all(0);
         for (long i = 0; i < height; i++) {
