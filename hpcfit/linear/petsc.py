@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ MUMPS_OPTIONS = {
 PREFIX = "hpcfit_"
 WORKSPACES = (50, 400, 3000)  # per cent more than MUMPS expects
 TOO_SMALL, SINGULAR = (-8, -9), -10  # INFOG(1)
+STACK = 1 << 27  # bytes: what Linux keeps free for it
 SUSPICIOUS = 1e-7  # singular values below this part of the largest may be zero, for all that the factors tell
 
 
@@ -122,6 +124,14 @@ def log_view(comm: Any) -> str:
 _BEGUN: list[bool] = []
 
 
+def _enlarge_stack() -> None:
+    """MUMPS has work arrays of the size of the system on its stack; 8 MB are too few for a million points."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    wanted = STACK if hard == resource.RLIM_INFINITY else min(STACK, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_STACK, (wanted, hard))
+
+
 def _petsc() -> Any:
     """PETSc, imported and initialised now; the arguments of this program are not for it."""
     try:
@@ -136,6 +146,7 @@ def _petsc() -> Any:
         )
         raise InputError(Mistake("", f"PETSc is missing ({error})", remedy, "fit.solver", "petsc")) from None
     if not _BEGUN:
+        _enlarge_stack()
         PETSc.Log.begin()
         _BEGUN.append(True)
     return PETSc

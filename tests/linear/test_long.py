@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -268,6 +269,14 @@ def test_residuals_that_are_not_finite_are_infinitely_far_away() -> None:
     rows[0, 3, 0] = np.nan
     broken = replace(own.residuals, rows=rows)
     assert np.isnan(LongInverse(SERIAL, own, z).away(np.ones(1), ME, broken)).all()
+
+
+def test_mumps_has_a_stack_for_long_systems() -> None:
+    """With the usual 8 MB a million points on two ranks end in a segmentation fault."""
+    chain = CHAINS["one window"]
+    LongInverse(SERIAL, *part(SERIAL, chain, point(chain)), PetscSolver)
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    assert soft in (resource.RLIM_INFINITY, hard) or soft >= petsc.STACK
 
 
 def test_a_machine_without_petsc_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
