@@ -1,0 +1,31 @@
+"""The frozen nouns that the rooms hand to each other."""
+
+from hpcfit.records.arrays import Array
+from hpcfit.records.fits import EnsembleResult, Estimates, FitResult, Iteration, Pieces, Stretch
+from hpcfit.records.mistakes import InputError, Mistake
+from hpcfit.records.outcomes import Failure, Outcome
+from hpcfit.records.paths import Crossings, Lanes, Noise, Path, Series
+from hpcfit.records.spectra import Bundle, Growth, Section, Spectrum
+
+__all__ = [
+    "Array",
+    "Bundle",
+    "Crossings",
+    "EnsembleResult",
+    "Estimates",
+    "Failure",
+    "FitResult",
+    "Growth",
+    "InputError",
+    "Iteration",
+    "Lanes",
+    "Mistake",
+    "Noise",
+    "Outcome",
+    "Path",
+    "Pieces",
+    "Section",
+    "Series",
+    "Spectrum",
+    "Stretch",
+]

@@ -1,0 +1,35 @@
+"""How computations end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Outcome(Enum):
+    """How a computation ended: the value is what a person reads."""
+
+    DONE = "done"
+    NOT_FINITE = "the right-hand side is not finite"
+    BLOW_UP = "the step size fell below its floor: the solution blows up or is not smooth"
+    STEP_BUDGET = "the step budget is spent"
+    STICKING = "the path sticks to a kink"
+    BAD_INPUT = "start, parameters or times are not finite"
+    CONVERGED = "converged"
+    STALLED = "no descent at the smallest step"
+    UNFINISHED = "the iteration budget is spent"
+    RANK_DEFICIENT = "the data do not determine all unknowns; this is the relaxed solution"
+    NOT_INTEGRABLE = "the path cannot be integrated"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why and when one lane of a propagation stopped."""
+
+    lane: int
+    time: float
+    outcome: Outcome
+    cause: str
+
+    def __str__(self) -> str:
+        return f"lane {self.lane} stopped at t = {self.time:.17g}: {self.outcome.value} ({self.cause})"

@@ -1,0 +1,90 @@
+"""Trajectories: states and sensitivities at given times, and what is seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcfit.records.arrays import Array
+from hpcfit.records.outcomes import Failure, Outcome
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """Events met by the lanes of a propagation, in the order of lane and time."""
+
+    lanes: NDArray[np.int64]  # (n_events,)
+    events: NDArray[np.int64]  # (n_events,) which of the event functions
+    times: Array  # (n_events,)
+    states: Array  # (n_events, n)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Many trajectories through time; a failed lane holds NaN after the time of its failure."""
+
+    times: Array  # (n_lanes, n_times); the first is the start
+    states: Array  # (n_lanes, n_times, n)
+    by_start: Array | None  # (n_lanes, n_times, n, n)
+    by_parameters: Array | None  # (n_lanes, n_times, n, n_p)
+    failures: tuple[Failure, ...]
+    steps: NDArray[np.int64]  # (n_lanes,) accepted steps
+    crossings: Crossings | None = None  # where events were asked for
+    low: Lanes | None = None  # of a 128-bit run: what the doubles above cannot hold, to be added to them
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian measurement errors; exactly one of the three sizes is given.
+
+    sd: absolute, one number or one per name. fraction: of the mean modulus of the component.
+    proportional: of the modulus of each value. beyond_3_sigma: keep | redraw | discard; the last two
+    reduce the standard deviation to 0.987 of the nominal one.
+    """
+
+    sd: float | Mapping[str, float] | None = None
+    fraction: float | Mapping[str, float] | None = None
+    proportional: float | Mapping[str, float] | None = None
+    beyond_3_sigma: str = "keep"
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values of named quantities at given times, with their standard deviations; NaN = missing."""
+
+    names: tuple[str, ...]
+    times: Array  # (n_times,)
+    values: Array  # (n_times, n_names)
+    sigma: Array | None = None  # (n_times, n_names)
+
+
+@dataclass(frozen=True)
+class Path:
+    """One trajectory: states, sensitivities, and what an instrument would have seen of it."""
+
+    model: str
+    state_names: tuple[str, ...]
+    parameter_names: tuple[str, ...]
+    kind: str  # flow | map
+    start: Array  # (n,)
+    parameters: Array  # (n_p,)
+    times: Array  # (n_times,)
+    states: Array  # (n_times, n)
+    outcome: Outcome
+    cause: str = ""
+    by_start: Array | None = None  # (n_times, n, n)
+    by_parameters: Array | None = None  # (n_times, n, n_p)
+    invariant: Array | None = None  # (n_times,)
+    observed: Series | None = None  # with noise
+    exact: Series | None = None  # the same quantities without
+    data: Series | None = None  # a recording to compare with
+    units: Mapping[str, str] = field(default_factory=dict)
+    seed: int | None = None
+    steps: int = 0
+
+    @property
+    def converged(self) -> bool:
+        return self.outcome is Outcome.DONE
