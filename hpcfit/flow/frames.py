@@ -1,0 +1,87 @@
+"""Tangent frames carried along trajectories, block by block: what Lyapunov spectra are made of."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hpcfit.flow.frames_reference import grow_by_intervals
+from hpcfit.flow.progress import Watch
+from hpcfit.models.define import Model
+from hpcfit.records import Bundle, Growth, InputError
+
+
+def grow(
+    model: Model,
+    bundle: Bundle,
+    *,
+    blocks: int,
+    block: float,
+    interval: float,
+    begin: float = 0.0,
+    method: str | None = None,
+    tolerance: float | None = None,
+    max_steps: int | None = None,
+    watch: Watch | None = None,
+) -> Growth:
+    """Take every trajectory of a bundle through the next `blocks` blocks of `block` units of time.
+
+    The frame is orthonormalised after the step that ends at or beyond `interval` since the last time, and at
+    the end of each block, where time is begin + number * block and the bundle is all that is needed to go on:
+    calls may divide the blocks as they like. A trajectory that fails holds NaN from that block on.
+    `watch` is told the part of the work that is done. Maps: `block` and `interval` count iterations.
+    """
+    _check(model, bundle, blocks, block, interval, begin)
+    return grow_by_intervals(
+        model,
+        bundle,
+        blocks=blocks,
+        block=block,
+        interval=interval,
+        begin=begin,
+        method=method,
+        tolerance=tolerance,
+        max_steps=max_steps,
+        watch=watch,
+    )
+
+
+def start_bundle(model: Model, states: object, parameters: object, frames: object = None) -> Bundle:
+    """Trajectories before their first block: states (L, n), parameters (L, n_p) or one of each for all.
+
+    Frames (L, n, k) or (n, k) need not be orthonormal; without, all n unit vectors.
+    """
+    n, n_p = len(model.states), len(model.parameters)
+    given_states, given_parameters = (np.atleast_2d(np.asarray(a, dtype=float)) for a in (states, parameters))
+    count = max(len(given_states), len(given_parameters))
+    given_frames = np.eye(n) if frames is None else np.asarray(frames, dtype=float)
+    k = given_frames.shape[-1]
+    try:
+        return Bundle(
+            0,
+            np.array(np.broadcast_to(given_states, (count, n))),
+            np.array(np.broadcast_to(given_frames, (count, n, k))),
+            np.array(np.broadcast_to(given_parameters, (count, n_p))),
+        )
+    except ValueError:
+        raise InputError(
+            f"{model.name}: states {given_states.shape}, frames {given_frames.shape} and parameters "
+            f"{given_parameters.shape} do not fit; give (L, {n}), (L, {n}, k) and (L, {n_p})"
+        ) from None
+
+
+def _check(model: Model, bundle: Bundle, blocks: int, block: float, interval: float, begin: float) -> None:
+    """One clear message for what cannot be meant."""
+    n, k = len(model.states), bundle.frames.shape[-1]
+    if not 1 <= k <= n:
+        raise InputError(f"{model.name}: {k} tangents; give 1 to {n}, the number of states")
+    if blocks < 1:
+        raise InputError(f"{model.name}: {blocks} blocks; give 1 or more")
+    for name, value in (("block", block), ("interval", interval)):
+        if not (value > 0.0 and math.isfinite(value)):
+            raise InputError(f"{model.name}: {name} is {value}; give a positive time")
+        if model.kind == "map" and value != round(value):
+            raise InputError(f"{model.name}: {name} is {value}; a map needs a whole number of iterations")
+    if not math.isfinite(begin) or (model.kind == "map" and begin != round(begin)):
+        raise InputError(f"{model.name}: begin is {begin}; give a finite time, a whole number for a map")
