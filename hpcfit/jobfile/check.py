@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,11 @@ from hpcfit.flow.propagate import DEFAULT_METHOD, METHODS
 from hpcfit.jobfile.arrays import several, written
 from hpcfit.jobfile.checker import Checker
 from hpcfit.jobfile.fits import check_fit
+from hpcfit.jobfile.grids import document_of
 from hpcfit.jobfile.names import ModelNames
 from hpcfit.jobfile.read import Document
 from hpcfit.jobfile.schema import ARRAYS, RUNNABLE
+from hpcfit.jobfile.sweeps import different_unknowns, has_grid, in_cell, lacks_members, single_changes
 from hpcfit.jobfile.values import split_remedy
 from hpcfit.models import catalogue
 from hpcfit.models.define import Model
@@ -48,7 +50,9 @@ class Job:
         """The key that asks for what can only be checked as yet; '' if there is none."""
         if self.kind not in RUNNABLE:
             return "kind"
-        return "ensemble.of" if self["ensemble"].get("of", "fit") not in RUNNABLE else ""
+        if self["ensemble"].get("of", "fit") not in RUNNABLE:
+            return "ensemble.of"
+        return "ensemble.grid" if self["ensemble"].get("grid") else ""
 
     @property
     def fits(self) -> bool:
@@ -64,9 +68,55 @@ def check(document: Document, model: Model | None = None) -> tuple[Job | None, l
     """The job that a document means, or all of its mistakes; no user code is run.
 
     Give the model if it is known already: a Python file tells all its names only when it has been run.
+    A job with a grid is that of its first cell, and knows the grid; other cells are tried one key at a time.
     """
+    if not has_grid(document):
+        return check_cell(document, model)
+    checker = Checker(document)
+    grid = checker.read_table("ensemble", document.values["ensemble"])["grid"]
+    if checker.mistakes:
+        return None, checker.mistakes
+    first = {key: values[0] for key, values in grid.items()}
+    job, mistakes = _cell_of(document, first, {}, model)
+    if job is None:
+        return None, mistakes
+    for changed in single_changes(grid):
+        other, wrong = _cell_of(document, first | changed, changed, model)
+        mistakes += wrong or different_unknowns(document, changed, job.tables, other.tables if other else {})
+    ensemble = {**job.tables["ensemble"], "grid": grid}
+    ensemble["members"] = ensemble["members"] or 1
+    whole = replace(job, document=document, tables={**job.tables, "ensemble": ensemble})
+    return (None, mistakes) if mistakes else (whole, [])
+
+
+def _cell_of(
+    document: Document, chosen: Mapping[str, Any], told: Mapping[str, Any], model: Model | None
+) -> tuple[Job | None, list[Mistake]]:
+    """The job of a cell, or its mistakes, which name what was changed."""
+    try:
+        cell = document_of(document, chosen)
+    except InputError as error:
+        return None, [in_cell(document, each, chosen, told) for each in error.mistakes]
+    job, mistakes = check_cell(cell, model, swept=True)
+    return job, [in_cell(document, each, chosen, told) for each in mistakes]
+
+
+def cell_job(job: Job, chosen: Mapping[str, Any], model: Model | None = None) -> Job:
+    """The job of one cell of a job with a grid."""
+    cell, mistakes = _cell_of(job.document, chosen, chosen, model)
+    if cell is None:
+        raise InputError(mistakes)
+    return cell
+
+
+def check_cell(
+    document: Document, model: Model | None = None, *, swept: bool = False
+) -> tuple[Job | None, list[Mistake]]:
+    """The job that a document without a grid means, or all of its mistakes."""
     checker = Checker(document)
     kind, tables = checker.read_tables()
+    if kind == "ensemble" and not swept and lacks_members(document):
+        checker.wrong("ensemble.members", "is missing", "how many")
     names = None if model is None else ModelNames.of(model)
     if model is None:
         model, names = _model(checker, tables.get("model", {}), document.path.parent)

@@ -80,13 +80,19 @@ def _apply(values: dict[str, Any], override: str) -> None:
         value = tomllib.loads(f"value = {source}")["value"]
     except tomllib.TOMLDecodeError:
         value = source
+    assign(values, ".".join(parts), value)
+
+
+def assign(values: dict[str, Any], key: str, value: Any, place: str = "--set") -> None:
+    """Set the value of a dotted key such as truth[2].noise.sd; messages name the place that asks for it."""
+    *tables, last = key.split(".")
     table = values
-    for part in parts[:-1]:
-        table = _inner(table, part, key)
-    table[parts[-1]] = value
+    for part in tables:
+        table = _inner(table, part, key, place)
+    table[last] = value
 
 
-def _inner(table: dict[str, Any], part: str, key: str) -> dict[str, Any]:
+def _inner(table: dict[str, Any], part: str, key: str, place: str) -> dict[str, Any]:
     """The table below, which is made if it is not there; name[2] is the second of an array of tables."""
     numbered = re.fullmatch(r"(.*)\[(\d+)\]", part)
     name, number = (numbered[1], int(numbered[2])) if numbered else (part, 0)
@@ -96,11 +102,11 @@ def _inner(table: dict[str, Any], part: str, key: str) -> dict[str, Any]:
         if not 1 <= number <= len(several):
             problem = f"'{key}': the job has {len(several)} [[{name}]]"
             remedy = f"number them from {name}[1]" if several else "write it into the job"
-            raise InputError(Mistake("--set", problem, remedy))
+            raise InputError(Mistake(place, problem, remedy))
         found = several[number - 1]
     if not isinstance(found, dict):
         problem = f"'{part}' in '{key}' is a value, not a table"
-        raise InputError(Mistake("--set", problem, "shorten the key"))
+        raise InputError(Mistake(place, problem, "shorten the key"))
     return found
 
 

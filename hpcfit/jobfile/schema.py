@@ -7,6 +7,7 @@ from typing import Any
 
 from hpcfit.flow.propagate import LARGEST_TOLERANCE, METHODS
 from hpcfit.jobfile import values
+from hpcfit.jobfile.grids import grid
 from hpcfit.jobfile.values import Reader
 from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
 from hpcfit.leastsq.levels import LEVELS
@@ -123,7 +124,13 @@ SCHEMA: dict[str, dict[str, Key]] = {
     },
     "ensemble": {
         "of": Key(values.choice("fit", "lyapunov"), "what each member does", required=True),
-        "members": Key(values.whole(1, 10**9), "how many", required=True),
+        "members": Key(values.whole(1, 10**9), "how many; with a grid: of each cell, then 1 unless given"),
+        "grid": Key(
+            grid,
+            'values of keys of the job, as in {"guess.a" = [1, 2, 5], "truth.noise.sd" = {from, to, count, '
+            "log = true}}; a plain name is a variable for quoted expressions; all combinations are cells",
+            {},
+        ),
     },
     "cluster": {
         "partition": Key(values.text, "SLURM partition"),

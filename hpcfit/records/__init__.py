@@ -1,6 +1,7 @@
 """The frozen nouns that the rooms hand to each other."""
 
 from hpcfit.records.arrays import Array
+from hpcfit.records.campaigns import Campaign, Interval, Part, gaps, slices, united
 from hpcfit.records.fits import EnsembleResult, Estimates, FitResult, Iteration, Pieces, Stretch
 from hpcfit.records.mistakes import InputError, Mistake
 from hpcfit.records.outcomes import Failure, Outcome
@@ -10,6 +11,7 @@ from hpcfit.records.spectra import Bundle, Growth, Section, Spectrum
 __all__ = [
     "Array",
     "Bundle",
+    "Campaign",
     "Crossings",
     "EnsembleResult",
     "Estimates",
@@ -17,15 +19,20 @@ __all__ = [
     "FitResult",
     "Growth",
     "InputError",
+    "Interval",
     "Iteration",
     "Lanes",
     "Mistake",
     "Noise",
     "Outcome",
+    "Part",
     "Path",
     "Pieces",
     "Section",
     "Series",
     "Spectrum",
     "Stretch",
+    "gaps",
+    "slices",
+    "united",
 ]
