@@ -126,7 +126,7 @@ def _line_of(text: str, parts: list[str]) -> int:
             if table == parts:
                 return number
             continue
-        assignment = re.match(r"\s*([\w.-]+)\s*=", line)
-        if assignment and table + assignment[1].split(".") == parts:
+        assignment = re.match(r"""\s*(["']?)([\w.-]+)\1\s*=""", line)
+        if assignment and table + assignment[2].split(".") == parts:
             return number
     return 0

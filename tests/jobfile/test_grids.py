@@ -102,7 +102,7 @@ def test_one_realisation_of_each_cell_unless_told(tmp_path: Path) -> None:
         ("E = [0.1]\nsin = [1]", "cannot be the name of a variable"),
         ('E = [0.1]\n"a b" = [1]', "neither a key of the job nor a name"),
         ('E = [0.1]\n"guess.d" = [1, 2]', "there is no parameter 'd'"),
-        ('E = [0.1]\n"guess.a" = [1, "x"]', "job.toml:7: guess.a = \"x\": unknown name 'x'"),
+        ('E = [0.1]\n"guess.a" = [1, "x"]', "job.toml:8: guess.a = \"x\": unknown name 'x'"),
         ('E = [0.1]\n"truth.noise.sd" = [0.1, 0.0]', "no noise, and thus no weight"),
         ('E = [0.1]\n"fit.level" = ["T1", "T2"]', "T2"),
         ('E = [0.1]\n"guess.a.b" = [1, 2]', "is a value, not a table"),
