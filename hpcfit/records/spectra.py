@@ -50,6 +50,15 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Convergence:
+    """Running exponents: what would have been said after these times."""
+
+    times: Array  # (T,) about equal ratios
+    exponents: Array  # (T, k)
+    half_widths: Array  # (T, k) of 95 % intervals; NaN while there are too few blocks
+
+
+@dataclass(frozen=True)
 class Spectrum:
     """Lyapunov exponents, natural logarithm per unit of time, largest first, with their errors.
 
@@ -83,6 +92,11 @@ class Spectrum:
     drift: float  # largest relative change of the invariant; NaN without one
     warnings: tuple[str, ...] = ()  # of the errors: stickiness, too few blocks
     section: Section | None = None
+    half_widths: Array | None = None  # (k,) of 95 % intervals; the bounds where exponents vanish
+    doubling_time_error: float = float("nan")
+    hamiltonian: bool = False  # exponents come in pairs of opposite sign
+    integrals: int | None = None  # isolating ones, which the zeros of a Hamiltonian system suggest
+    history: Convergence | None = None
     orbits: float = float("nan")  # turns per unit of time: bits per orbit (5.10)
     seconds: float = 0.0
     units: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""What the growth of tangent frames tells: exponents with honest errors, dimension, starts, sections."""

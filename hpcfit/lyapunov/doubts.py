@@ -1,0 +1,97 @@
+"""What speaks against the errors of a spectrum, in plain sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcfit.lyapunov.errors import Means
+from hpcfit.records import Array
+
+FEW_BLOCKS = 32
+STRETCHES = 32  # in which the growth is looked at for sticking
+LOW = 0.5  # of the median: an orbit that grows so much slower is stuck
+FAR = 5.0  # typical deviations from the median
+APART = 4.0  # how many times more trajectories scatter than their own errors say, in squares
+
+
+def doubts(
+    series: Array, found: Means, zero: NDArray[np.bool_], calm: NDArray[np.bool_], used: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """Sentences on the growth rates (L, B, k) of the trajectories in use."""
+    sentences = (
+        _few(series),
+        _slow(found, zero),
+        _stuck(series[..., 0], found.values[0]) if not zero[0] else "",
+        _apart(series, zero),
+        _calm(calm, used),
+    )
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _few(series: Array) -> str:
+    lanes, blocks, _ = series.shape
+    if lanes * blocks >= FEW_BLOCKS:
+        return ""
+    return f"only {lanes * blocks} blocks: the errors are rough; run longer, or with shorter blocks"
+
+
+def _slow(found: Means, zero: NDArray[np.bool_]) -> str:
+    numbers = [str(k + 1) for k in np.flatnonzero(found.slow & ~zero)]
+    if not numbers:
+        return ""
+    which = f"exponent {numbers[0]}" if len(numbers) == 1 else f"exponents {', '.join(numbers)}"
+    return (
+        f"the growth of {which} is correlated over times that are not short against the run: "
+        "the errors are widened for it, and a longer run would tell more"
+    )
+
+
+def _stuck(rates: Array, mean: float) -> str:
+    """Stretches of time in which lambda_1 is far below its median."""
+    length = max(1, rates.size // STRETCHES)
+    parts = _stretches(rates, length)
+    median = float(np.median(parts))
+    typical = float(np.median(np.abs(parts - median))) * 1.4826
+    low = (parts < LOW * median) & (parts < median - FAR * typical)
+    if mean <= 0.0 or len(parts) < FEW_BLOCKS // 4 or not low.any():
+        return ""
+    return (
+        f"the orbit sticks: lambda_1 is less than half of its median in {int(low.sum())} of {len(parts)} "
+        "stretches of the run; the errors hold if such stretches were met often enough"
+    )
+
+
+def _stretches(rates: Array, length: int) -> Array:
+    """Means over `length` blocks of the same trajectory, or over all that it has."""
+    lanes, blocks = rates.shape
+    count = max(1, blocks // length)
+    used = rates[:, : count * (blocks // count)]
+    means: Array = used.reshape(lanes, count, -1).mean(axis=2).ravel()
+    return means
+
+
+def _apart(series: Array, zero: NDArray[np.bool_]) -> str:
+    """Trajectories that differ by more than what happens within each of them explains."""
+    lanes, blocks, _ = series.shape
+    parts = min(8, blocks)
+    if lanes < 3 or parts < 4 or zero[0]:
+        return ""
+    rates = series[..., 0]
+    own = rates[:, : parts * (blocks // parts)].reshape(lanes, parts, -1).mean(axis=2)
+    within = float(own.var(axis=1, ddof=1).mean()) / parts
+    between = float(rates.mean(axis=1).var(ddof=1))
+    if between <= APART * within:
+        return ""
+    return (
+        "the trajectories differ by more than the errors within them explain: they may live in different "
+        "regions, and the mean depends on how many were started in which"
+    )
+
+
+def _calm(calm: NDArray[np.bool_], used: NDArray[np.bool_]) -> str:
+    aside = int((calm & ~used).sum())
+    if not aside:
+        return ""
+    were = "trajectory is" if aside == 1 else "trajectories are"
+    return f"{aside} of {len(calm)} {were} regular and not in the means"
