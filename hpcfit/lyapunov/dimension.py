@@ -54,6 +54,8 @@ def derived(exponents: Array, series: Array, zeros: int, states: int, *, hamilto
     is in them.
     """
     dimension, slope = kaplan_yorke(exponents, states)
+    if hamiltonian and np.isfinite(dimension):  # no volume shrinks, whatever rounding says
+        dimension, slope = float(states), np.zeros_like(slope)
     positive = (exponents > 0.0).astype(float)
     combined = means(series @ np.column_stack([slope, positive, np.eye(len(exponents))[0]]))
     known = np.isfinite(dimension)

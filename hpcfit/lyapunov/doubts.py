@@ -11,7 +11,7 @@ from hpcfit.records import Array
 FEW_BLOCKS = 32
 STRETCHES = 32  # in which the growth is looked at for sticking
 LOW = 0.5  # of the median: an orbit that grows so much slower is stuck
-FAR = 5.0  # typical deviations from the median
+QUIET = 0.15  # of the median: stretches scatter so little where chance makes none of them low
 APART = 4.0  # how many times more trajectories scatter than their own errors say, in squares
 
 
@@ -22,7 +22,7 @@ def doubts(
     sentences = (
         _few(series),
         _slow(found, zero),
-        _stuck(series[..., 0], found.values[0]) if not zero[0] else "",
+        _stuck(series[..., 0], bool(found.slow[0])) if not zero[0] else "",
         _apart(series, zero),
         _calm(calm, used),
     )
@@ -47,14 +47,15 @@ def _slow(found: Means, zero: NDArray[np.bool_]) -> str:
     )
 
 
-def _stuck(rates: Array, mean: float) -> str:
-    """Stretches of time in which lambda_1 is far below its median."""
-    length = max(1, rates.size // STRETCHES)
-    parts = _stretches(rates, length)
+def _stuck(rates: Array, slow: bool) -> str:
+    """Stretches in which lambda_1 is far below its median: for longer than chance, or by more."""
+    parts = _stretches(rates, max(1, rates.size // STRETCHES))
     median = float(np.median(parts))
-    typical = float(np.median(np.abs(parts - median))) * 1.4826
-    low = (parts < LOW * median) & (parts < median - FAR * typical)
-    if mean <= 0.0 or len(parts) < FEW_BLOCKS // 4 or not low.any():
+    low = parts < LOW * median
+    if len(parts) < STRETCHES // 4 or median <= 0.0 or not low.any():
+        return ""
+    scatter = float(np.quantile(parts, 0.84)) - median  # above, where nothing sticks
+    if not slow and scatter > QUIET * median:
         return ""
     return (
         f"the orbit sticks: lambda_1 is less than half of its median in {int(low.sum())} of {len(parts)} "
