@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from hpcfit.flow.frames_reference import grow_by_intervals
+from hpcfit.flow.growth import Pace, grow_compiled
 from hpcfit.flow.progress import Watch
+from hpcfit.flow.propagate import COMPILED, METHODS, chosen_with_tolerance
 from hpcfit.models.define import Model
 from hpcfit.records import Bundle, Growth, InputError
 
@@ -33,6 +35,11 @@ def grow(
     `watch` is told the part of the work that is done. Maps: `block` and `interval` count iterations.
     """
     _check(model, bundle, blocks, block, interval, begin)
+    chosen, careful = chosen_with_tolerance(model, method, tolerance)
+    if chosen in COMPILED and model.kind == "flow":
+        budget = max_steps or METHODS[chosen].max_steps
+        pace = Pace(blocks, block, interval, begin, careful, budget)
+        return grow_compiled(model, bundle, pace, quad=chosen == "taylor128", watch=watch)
     return grow_by_intervals(
         model,
         bundle,

@@ -34,6 +34,7 @@ METHODS = {
 }
 MAP_STEPS = 10_000_000
 DEFAULT_METHOD = "taylor"
+COMPILED = ("taylor", "taylor128")
 LARGEST_TOLERANCE = 1e-2
 
 
@@ -60,10 +61,10 @@ def propagate(
     """
     grid, start_lanes, parameter_lanes = _as_lanes(model, times, starts, parameters)
     _check_times(model, grid)
-    method, tolerance = _chosen(model, method, tolerance)
+    method, tolerance = chosen_with_tolerance(model, method, tolerance)
     budget = max_steps or (MAP_STEPS if model.kind == "map" else METHODS[method].max_steps)
     with np.errstate(all="ignore"):  # what is not finite is found and reported lane by lane
-        if method in ("taylor", "taylor128"):
+        if method in COMPILED:
             return taylor(
                 model,
                 grid,
@@ -89,7 +90,7 @@ def propagate(
     return progress.lanes()
 
 
-def _chosen(model: Model, method: str | None, tolerance: float | None) -> tuple[str, float]:
+def chosen_with_tolerance(model: Model, method: str | None, tolerance: float | None) -> tuple[str, float]:
     """Method and tolerance, given or usual: compiled series where the model has expressions."""
     chosen = chosen_method(model, method)
     if chosen not in METHODS:

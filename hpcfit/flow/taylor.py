@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcfit.flow.calling import attended
 from hpcfit.flow.progress import STEP_FLOOR, Progress, Watch
 from hpcfit.kernels.build import Kernel, kernel_for
 from hpcfit.kernels.source import HIGHEST_ORDER, HIGHEST_QUAD_ORDER
@@ -21,7 +21,6 @@ from hpcfit.records import Array, Crossings, Failure, Lanes, Outcome
 
 FINISHED, NOT_FINITE, FLOOR, BUDGET, STICKING = 1, 2, 3, 4, 5  # as in runtime/driver.h
 TANGENT_SLACK = 100.0  # tangents may err this much more than the state
-WATCH_SECONDS = 0.2
 FIRST_EVENT_CAPACITY = 1024  # per lane
 
 
@@ -237,32 +236,7 @@ def call_kernel(
         stop=stop.ctypes.data,
         covered=covered.ctypes.data,
     )
-    if watch is None:
-        kernel.library.propagate(ctypes.byref(job))
-        return
-    done = threading.Event()  # an interrupted Thread.join() takes the thread for ended (python/cpython#90882)
-
-    def run() -> None:
-        kernel.library.propagate(ctypes.byref(job))
-        done.set()
-
-    threading.Thread(target=run).start()
-    try:
-        while not done.wait(WATCH_SECONDS):
-            watch(float(covered[0]))
-        watch(1.0)
-    finally:
-        stop[0] = 1
-        _outlast(done)
-
-
-def _outlast(done: threading.Event) -> None:
-    """Wait for the kernel, which writes into our arrays, whatever interrupts the waiting."""
-    try:
-        done.wait()
-    except BaseException:
-        _outlast(done)
-        raise
+    attended(lambda: kernel.library.propagate(ctypes.byref(job)), stop, covered, watch)
 
 
 def _failures(model: Model, arrays: dict[str, Any], max_steps: int) -> tuple[Failure, ...]:

@@ -21,12 +21,14 @@ from hpcfit.kernels.compiler import (
     target_macros,
     version,
 )
+from hpcfit.kernels.frames import frames_source
 from hpcfit.kernels.source import RUNTIME, kernel_source
 from hpcfit.models.define import Model
 from hpcfit.models.graph import Symbol
 
 _LOADED: dict[str, Kernel] = {}  # one dlopen per kernel and process
 _BY_MODEL: dict[tuple[int, bool, tuple[int, ...]], tuple[Model, Kernel]] = {}
+_FRAMES: dict[tuple[int, int | None, bool], tuple[Model, Kernel]] = {}
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,16 @@ def kernel_for(model: Model, *, quad: bool = False, events: Sequence[Symbol] = (
         source = model_source(model, compiler, events)
         _BY_MODEL[key] = (model, built(compiler, model.name, source, quad))
     return _BY_MODEL[key][1]
+
+
+def frames_kernel(model: Model, tangents: int | None, *, quad: bool = False) -> Kernel:
+    """The kernel that carries frames of so many tangents; None: those of one trajectory are its lanes."""
+    key = (id(model), tangents, quad)
+    if key not in _FRAMES or _FRAMES[key][0] is not model:
+        compiler = needed_compiler()
+        source = frames_source(model, tangents, wide=has_wide_registers(compiler))
+        _FRAMES[key] = (model, built(compiler, model.name, source, quad))
+    return _FRAMES[key][1]
 
 
 def model_source(model: Model, compiler: str, events: Sequence[Symbol] = ()) -> str:

@@ -10,21 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hpcfit.kernels.blocks import Blocking, TangentBlocks
-from hpcfit.kernels.jacobian import tangent_rows
+from hpcfit.kernels.expansion import ARGUMENTS, Expansion, stage_lines, start_lines
 from hpcfit.kernels.maps import map_source
-from hpcfit.kernels.passing import as_locals, passing_names, words
+from hpcfit.kernels.passing import as_locals
 from hpcfit.kernels.quadrature import prefers_quadrature, quadrature_text
-from hpcfit.kernels.recurrences import SERIES, Recurrence
-from hpcfit.kernels.series import Tape, normalised
-from hpcfit.kernels.text import function, plain_lines
+from hpcfit.kernels.recurrences import SERIES
+from hpcfit.kernels.text import function
 from hpcfit.models.define import Model
-from hpcfit.models.derivatives import derivative, jacobians
 from hpcfit.models.graph import Symbol
 
 RUNTIME = Path(__file__).parent / "runtime"
 HIGHEST_ORDER, HIGHEST_QUAD_ORDER = 24, 44  # ORDER of runtime/lanes.h
-CONVOLUTIONS_PER_LOOP = 12
-ARGUMENTS = "v *restrict s, const v *p, const v *u, const v *mode"
 
 
 def kernel_source(model: Model, blocking: Blocking, events: Sequence[Symbol] = ()) -> str:
@@ -32,32 +28,14 @@ def kernel_source(model: Model, blocking: Blocking, events: Sequence[Symbol] = (
     return map_source(model) if model.kind == "map" else KernelWriter(model, blocking, events).text()
 
 
-class KernelWriter:
+class KernelWriter(Expansion):
     """Runs the passes over one model and joins their text."""
 
     def __init__(self, model: Model, blocking: Blocking, events: Sequence[Symbol] = ()) -> None:
-        assert model.graph is not None, "an opaque model has no expressions to compile"
-        self.model, self.graph, self.blocking = model, model.graph, blocking
-        self.n, self.n_p = len(model.states), len(model.parameters)
-        by_state, by_parameter = jacobians(model)
-        entries = [*(e for row in by_state for e in row), *(e for row in by_parameter for e in row)]
-        normal = normalised(self.graph, [*model.equations, *entries])
-        self.equations = normal[: self.n]
-        cut = self.n + self.n * self.n
-        self.by_state = tuple(tuple(normal[self.n + i * self.n :][: self.n]) for i in range(self.n))
-        self.by_parameter = tuple(tuple(normal[cut + i * self.n_p :][: self.n_p]) for i in range(self.n))
-        self.base = Tape(self.graph)
-        states = [self.graph.leaf("state", i) for i in range(self.n)]
-        self.base.add([*states, self.graph.leaf("time"), *self.equations])
-        self.events = normalised(self.graph, events)
-        self.base.add(self.events)
-        self.base.add(self.base.kinks)  # kink arguments are series too
-        self.tangent = Tape(self.graph, known=self.base)
-        self.tangent.add([entry for row in (*self.by_state, *self.by_parameter) for entry in row])
-        self.rows = tangent_rows(self.tangent, self.by_state)
+        super().__init__(model, events)
         self.quadrature = prefers_quadrature(self.graph, self.rows, self.by_parameter)
         self.blocks = TangentBlocks(self.rows, blocking)
-        self.passing = self._passing()
+        self.passing = self._passing([e for row in (*self.by_state, *self.by_parameter) for e in row])
 
     def text(self) -> str:
         parts = [
@@ -95,55 +73,18 @@ class KernelWriter:
         }
         return "\n".join(f"#define {name} {value}" for name, value in values.items())
 
-    def _series_names(self) -> list[str]:
-        states = [f"x{i}_" for i in range(self.n)]
-        recurrences = (*self.base.recurrences, *self.tangent.recurrences)
-        made = [name for r in recurrences for name in (r.name, *r.arrays) if name not in self.passing]
-        return [*states, "t_", *made]
-
-    def _passing(self) -> set[str]:
-        """Series that need no memory: nobody looks back at them."""
-        entries = [entry for row in (*self.by_state, *self.by_parameter) for entry in row]
-        watched = {
-            self.tangent.names.get(symbol.index, "") for symbol in (*entries, *self.base.kinks, *self.events)
-        }
-        watched |= {series for row in self.rows for series, _ in row.convolutions} | set(self._barriers())
-        tangent = self.tangent.recurrences
-        used = words([*(r.zero for r in tangent), *(r.finish for r in tangent)])
-        used |= words(name for r in tangent for pair in r.convolutions for name in pair)
-        return passing_names(self.base.recurrences, watched | used) | passing_names(tangent, watched)
-
-    def _names(self) -> str:
-        lines = [f"#define {name} (s + {i} * STRIDE)" for i, name in enumerate(self._series_names())]
-        uniforms = [*self.base.uniforms, *self.tangent.uniforms]
-        lines += [f"#define {name} u[{i}]" for i, (name, _) in enumerate(uniforms)]
-        legend = [f"x{i}_ = {name}" for i, name in enumerate(self.model.states)]
-        legend += [f"p[{i}] = {name}" for i, name in enumerate(self.model.parameters)]
-        return f"/* {', '.join(legend)} */\n" + "\n".join(lines)
-
-    def _uniforms(self) -> str:
-        lines = [f"    {name} = {body};" for name, body in (*self.base.uniforms, *self.tangent.uniforms)]
-        return function("static void uniforms(const v *p, v *u)", lines)
-
-    def _next_states(self, k: str) -> list[str]:
-        """C for the coefficients of the states after order k."""
-        return [
-            f"x{i}_[{k} + 1] = {self.base.value(equation, k)} * inverse[{k} + 1];"
-            for i, equation in enumerate(self.equations)
-        ]
-
     def _base(self) -> str:
         """C for the series of the state: it ends when no lane needs more terms."""
         loop = [
             "    int k = 1;",
             "    begin_settling(settled, s);",
             "    for (; k < most; k++) {",
-            *as_locals(_stage(self.base.recurrences, self._next_states("k")), self.passing, "k"),
+            *as_locals(stage_lines(self.base.recurrences, self._next_states("k")), self.passing, "k"),
             "        if (settle(settled, s, k + 1)) return k + 1;",
             "    }",
             "    return k;",
         ]
-        first = as_locals(_start(self.base.recurrences, self._next_states("0")), self.passing, "0")
+        first = as_locals(start_lines(self.base.recurrences, self._next_states("0")), self.passing, "0")
         start = function(f"static void base_start({ARGUMENTS})", first)
         series = function(f"static int base_series({ARGUMENTS}, settling *settled, int most)", loop)
         return f"{start}\n\n{series}"
@@ -156,9 +97,9 @@ class KernelWriter:
             norm.append(f"    norm = larger(norm, {' + '.join(sizes) or 'all(0)'});")
         start = function(
             f"static v jacobian_start({ARGUMENTS})",
-            [*as_locals(_start(self.tangent.recurrences), self.passing, "0"), *norm, "    return norm;"],
+            [*as_locals(start_lines(self.tangent.recurrences), self.passing, "0"), *norm, "    return norm;"],
         )
-        stage = as_locals(_stage(self.tangent.recurrences), self.passing, "k")
+        stage = as_locals(stage_lines(self.tangent.recurrences), self.passing, "k")
         loop = ["    for (int k = 1; k < order; k++) {", *stage, "    }"] if stage else []
         return f"{start}\n\n{function(f'static void jacobian_series({ARGUMENTS}, int order)', loop)}"
 
@@ -198,49 +139,6 @@ class KernelWriter:
 
     # kinks
 
-    def _kinks(self) -> str:
-        """The kink arguments as series, f on either side of a kink, and the gradients of the arguments."""
-        if not self.base.kinks:
-            return ""
-        slopes = [(f"f[{i}]", equation) for i, equation in enumerate(self.equations)]
-        table = ", ".join(
-            str(self._series_names().index(self.base.names[kink.index])) for kink in self.base.kinks
-        )
-        values = [(f"g[{j}]", kink) for j, kink in enumerate(self.base.kinks)]
-        gradients = []
-        for j, kink in enumerate(self.base.kinks):
-            leaves = [self.graph.leaf("state", i) for i in range(self.n)]
-            leaves += [self.graph.leaf("parameter", i) for i in range(self.n_p)]
-            for i, leaf in enumerate([*leaves, self.graph.leaf("time")]):
-                (entry,) = normalised(self.graph, derivative([kink], leaf))
-                gradients.append((f"g[{j * (self.n + self.n_p + 1) + i}]", entry))
-        arguments = "(const v *x, const v *p, const v *u, const v *mode, v t, "
-        return "\n\n".join(
-            [
-                f"static const short kink_series[KINKS] = {{{table}}};",
-                function(f"static void slopes{arguments}v *f)", self._plain(slopes)),
-                function(f"static void kink_values{arguments}v *g)", self._plain(values)),
-                function(f"static void kink_gradients{arguments}v *g)", self._plain(gradients)),
-            ]
-        )
-
-    def _barriers(self) -> list[str]:
-        """Series that must stay positive: square roots themselves, and what is raised to a power."""
-        found = []
-        for index in self.graph.reachable(self.equations):
-            node = self.graph.nodes[index]
-            inside = {"sqrt": index, "power": node.arguments[0] if node.arguments else index}.get(
-                node.operation
-            )
-            if inside is not None and self.base.role[inside] == SERIES:
-                found.append(self.base.names[inside])
-        return found
-
-    def _barrier_table(self) -> str:
-        names = self._series_names()
-        table = ", ".join(str(names.index(name)) for name in self._barriers())
-        return f"static const short barrier_series[BARRIERS] = {{{table}}};" if table else ""
-
     def _events(self) -> str:
         """The series of the event functions."""
         if not self.events:
@@ -248,37 +146,3 @@ class KernelWriter:
         names = self._series_names()
         table = ", ".join(str(names.index(self.base.names[event.index])) for event in self.events)
         return f"static const short event_series[EVENTS] = {{{table}}};"
-
-    def _plain(self, outputs: Sequence[tuple[str, Symbol]]) -> list[str]:
-        return plain_lines(self.graph, outputs, self.tangent.known_mode)
-
-
-def _start(recurrences: Sequence[Recurrence], after: Sequence[str] = ()) -> list[str]:
-    """C for the coefficients 0 of all series; `after` closes the stage."""
-    return [f"    {line}" for line in (*(f"{r.name}[0] = {r.zero};" for r in recurrences), *after)]
-
-
-def _stage(recurrences: Sequence[Recurrence], after: Sequence[str] = ()) -> list[str]:
-    """C for the coefficients k of all series: the convolutions in a few loops, then the rest in order."""
-    lines: list[str] = []
-    convolutions: list[tuple[str, str]] = []
-    finishing = []
-    for r in recurrences:
-        numbers = [_number_of(pair, convolutions) for pair in r.convolutions]
-        finishing.append(r.finish.format(c=[f"c{i}" for i in numbers]))
-    for begin in range(0, len(convolutions), CONVOLUTIONS_PER_LOOP):
-        part = list(enumerate(convolutions))[begin : begin + CONVOLUTIONS_PER_LOOP]
-        lines += [f"v c{i} = all(0);" for i, _ in part]
-        lines.append("for (int i = 1; i < k; i++) {")
-        lines += [f"    c{i} = FMA({left}[i], {right}[k - i], c{i});" for i, (left, right) in part]
-        lines.append("}")
-    return [f"        {line}" for line in (*lines, *finishing, *after)]
-
-
-def _number_of(pair: tuple[str, str], known: list[tuple[str, str]]) -> int:
-    """The number of a convolution, shared with an equal one; factors commute."""
-    for candidate in (pair, pair[::-1]):
-        if candidate in known:
-            return known.index(candidate)
-    known.append(pair)
-    return len(known) - 1

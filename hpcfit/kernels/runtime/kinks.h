@@ -24,7 +24,7 @@ static real drift(crew *c, int l, int j, real side)
 /* Sides of lanes that have just entered: the sign of g, or where it is zero, the side to which the path goes. */
 static void choose_sides(crew *c)
 {
-    EACH(l) if (alive(c, l) && !c->steps[l] && LANE(c->mode[0], l) == 0) {
+    EACH(l) if (alive(c, l) && LANE(c->mode[0], l) == 0) {
         v g[KINKS];
         for (int j = 0; j < KINKS; j++) LANE(c->mode[j], l) = 1;
         kink_values(c->x, c->p, c->u, c->mode, c->t, g);
@@ -72,13 +72,7 @@ static void cross(const work *job, crew *c, int l, int j)
     slopes(c->x, c->p, c->u, c->mode, c->t, after);
     for (int i = 0; i < KINKS; i++) c->fresh[i][l] = 0;
     c->fresh[j][l] = 1;
-    if (!job->by_start) return;
-    for (int column = 0; column < N + NP; column++) {
-        real shift = column < N ? 0 : LANE(gradient[column], l);
-        for (int i = 0; i < N; i++) shift += LANE(gradient[i], l) * LANE(c->S[i][column], l);
-        shift = -shift / LANE(fall, l);
-        for (int i = 0; i < N; i++) LANE(c->S[i][column], l) += (LANE(before[i], l) - LANE(after[i], l)) * shift;
-    }
+    jump(job, c, l, gradient, LANE(fall, l), before, after);
 }
 
 #else

@@ -27,6 +27,9 @@ typedef __float128 v;
 #define FABS fabsq
 #define EPSILON FLT128_EPSILON
 #else
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 typedef double real;
 #define EXP exp
 #define LOG log
@@ -43,14 +46,22 @@ typedef double real;
 #define POW pow
 #define FABS fabs
 #define EPSILON 2.220446049250313e-16
+#if defined(COLUMNS)   /* one trajectory; the lanes are its tangents (wide.h) */
+typedef double v;
+#define W 1
+#define LANE(x, l) (x)
+#if defined(__FMA__)
+#define FMA(a, b, c) __builtin_fma(a, b, c)
+#else
+#define FMA(a, b, c) ((a) * (b) + (c))
+#endif
+#else
 #define LANE(x, l) ((x)[l])
 #if defined(__AVX512F__)
-#include <immintrin.h>
 #define W 8
 typedef double v __attribute__((vector_size(64)));
 #define FMA(a, b, c) ((v)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
 #elif defined(__AVX2__) && defined(__FMA__)
-#include <immintrin.h>
 #define W 4
 typedef double v __attribute__((vector_size(32)));
 #define FMA(a, b, c) ((v)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
@@ -58,6 +69,7 @@ typedef double v __attribute__((vector_size(32)));
 #define W 4
 typedef double v __attribute__((vector_size(32)));
 #define FMA(a, b, c) ((a) * (b) + (c))
+#endif
 #endif
 #endif
 
@@ -90,7 +102,7 @@ INLINE v all(real a) { v r; EACH(l) LANE(r, l) = a; return r; }
 
 /* a > b ? a : b, a < b ? a : b, |a|, sign > 0 ? yes : no, the root, the flag a <= b (1 or 0), and whether any flag
    is set: in one instruction each, where compilers would take them apart into lanes. */
-#if !defined(QUAD) && defined(__AVX512F__)
+#if W == 8
 INLINE v larger(v a, v b) { return (v)_mm512_max_pd((__m512d)a, (__m512d)b); }
 INLINE v smaller(v a, v b) { return (v)_mm512_min_pd((__m512d)a, (__m512d)b); }
 INLINE v size(v a) { return (v)_mm512_abs_pd((__m512d)a); }
@@ -101,7 +113,7 @@ INLINE v pick(v sign, v yes, v no)
 INLINE v v_sqrt(v a) { return (v)_mm512_sqrt_pd((__m512d)a); }
 INLINE v at_most(v a, v b) { return (v)_mm512_maskz_mov_pd(_mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OQ), _mm512_set1_pd(1)); }
 INLINE int any(v flags) { return _mm512_cmp_pd_mask((__m512d)flags, _mm512_setzero_pd(), _CMP_NEQ_UQ) != 0; }
-#elif !defined(QUAD) && defined(__AVX2__)
+#elif W == 4 && defined(__AVX2__)
 INLINE v larger(v a, v b) { return (v)_mm256_max_pd((__m256d)a, (__m256d)b); }
 INLINE v smaller(v a, v b) { return (v)_mm256_min_pd((__m256d)a, (__m256d)b); }
 INLINE v size(v a) { return (v)_mm256_andnot_pd(_mm256_set1_pd(-0.0), (__m256d)a); }

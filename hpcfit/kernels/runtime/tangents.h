@@ -154,3 +154,17 @@ again:;
 }
 
 #endif
+
+#if KINKS
+/* The tangents of one lane go to the other side of a kink with this gradient. */
+static void jump(const work *job, crew *c, int l, const v *gradient, real fall, const v *before, const v *after)
+{
+    if (!job->by_start) return;
+    for (int column = 0; column < N + NP; column++) {
+        real shift = column < N ? 0 : LANE(gradient[column], l);
+        for (int i = 0; i < N; i++) shift += LANE(gradient[i], l) * LANE(c->S[i][column], l);
+        shift = -shift / fall;
+        for (int i = 0; i < N; i++) LANE(c->S[i][column], l) += (LANE(before[i], l) - LANE(after[i], l)) * shift;
+    }
+}
+#endif

@@ -1,0 +1,199 @@
+"""Growth of tangent frames by machine code: bundles to the kernel and back."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hpcfit.flow.calling import attended
+from hpcfit.flow.frames_reference import vanished
+from hpcfit.flow.progress import STEP_FLOOR, Progress, Watch
+from hpcfit.flow.taylor import BUDGET, FINISHED, NOT_FINITE, STICKING, TANGENT_SLACK, order_for
+from hpcfit.kernels.build import Kernel, frames_kernel
+from hpcfit.kernels.source import HIGHEST_ORDER, HIGHEST_QUAD_ORDER
+from hpcfit.models.define import Model
+from hpcfit.records import Array, Bundle, Failure, Growth, Outcome
+
+TANGENTS_LOST = 6  # as in runtime/bundle.h
+ORDERS_TOGETHER = 4  # the order is a multiple of it (runtime/frames.h)
+
+
+class _Work(ctypes.Structure):
+    """The `work` of runtime/bundle.h."""
+
+    _fields_ = [
+        *[(name, ctypes.c_long) for name in ("n_lanes", "tangents", "first_block", "blocks")],
+        *[(name, ctypes.c_double) for name in ("block", "interval", "begin")],
+        ("alone", ctypes.c_int),
+        *[(name, ctypes.c_void_p) for name in ("reached", "states", "frames", "parameters")],
+        *[(name, ctypes.c_void_p) for name in ("logarithms", "divergence", "last_time")],
+        *[(name, ctypes.c_void_p) for name in ("done", "steps", "outcome")],
+        *[(name, ctypes.c_double) for name in ("tolerance", "tangent_reach", "floor")],
+        ("max_steps", ctypes.c_long),
+        ("order", ctypes.c_int),
+        ("stop", ctypes.c_void_p),
+        ("covered", ctypes.c_void_p),
+    ]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the time of bundles is divided, and how carefully it is gone through."""
+
+    blocks: int
+    block: float
+    interval: float
+    begin: float
+    tolerance: float
+    max_steps: int
+
+
+def grow_compiled(
+    model: Model, bundle: Bundle, pace: Pace, *, quad: bool = False, watch: Watch | None = None
+) -> Growth:
+    """What `grow` does; lanes whose input is not finite are refused and do not enter the kernel."""
+    good = np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in _inputs(bundle)], axis=0)
+    arrays = _arrays(bundle, good, pace.blocks, quad)
+    if good.any():
+        kernel = _kernel(model, bundle, int(good.sum()), quad)
+        _call(kernel, arrays, pace, first_block=bundle.blocks, watch=watch)
+    parts = [_part(arrays, i) for i in range(2)] if quad else [arrays]
+    failures = _failures(model, bundle, good, parts[0], pace)
+    blocks = bundle.blocks + pace.blocks
+    stopped = {failure.lane for failure in failures}
+    low = _bundle(bundle, blocks, good, parts[1], stopped) if quad else None
+    end = replace(_bundle(bundle, blocks, good, parts[0], stopped), low=low)
+    logarithms, divergence = (
+        _spread(good, parts[0][name], parts[0]["done"]) for name in ("logarithms", "divergence")
+    )
+    steps = np.zeros(len(good), dtype=np.int64)
+    steps[good] = parts[0]["steps"]
+    return Growth(end, logarithms, divergence, failures, steps)
+
+
+def _inputs(bundle: Bundle) -> tuple[Array, Array, Array]:
+    return bundle.states, bundle.frames, bundle.parameters
+
+
+def _arrays(bundle: Bundle, good: Any, blocks: int, quad: bool) -> dict[str, Any]:
+    """What the kernel reads and writes, for the lanes that can run."""
+    count, k = int(good.sum()), bundle.frames.shape[-1]
+    low = bundle.low if bundle.low is not None else _without_low(bundle)
+    inputs = zip(("states", "frames", "parameters"), _inputs(bundle), _inputs(low), strict=True)
+    pair = (2,) if quad else ()
+    return {
+        **{name: np.stack([a[good], b[good]], axis=-1) if quad else a[good] for name, a, b in inputs},
+        "logarithms": np.full((count, blocks, k, *pair), np.nan),
+        "divergence": np.full((count, blocks, *pair), np.nan),
+        "last_time": np.full((count, *pair), np.nan),
+        "done": np.zeros(count, dtype=np.int64),
+        "steps": np.zeros(count, dtype=np.int64),
+        "outcome": np.zeros(count, dtype=np.int32),
+    }
+
+
+def _without_low(bundle: Bundle) -> Bundle:
+    states, frames, parameters = (np.zeros_like(a) for a in _inputs(bundle))
+    return Bundle(bundle.blocks, states, frames, parameters)
+
+
+def _part(arrays: dict[str, Any], i: int) -> dict[str, Any]:
+    """High or low parts of numbers with 128 bits."""
+    return {name: a[..., i] if a.dtype == float else a for name, a in arrays.items()}
+
+
+def _kernel(model: Model, bundle: Bundle, lanes: int, quad: bool) -> Kernel:
+    """Trajectories as lanes, or where they are few, the tangents of each; the bits are the same."""
+    k = bundle.frames.shape[-1]
+    alone = not quad and model.kind != "map" and (lanes == 1 or k > MOST_IN_LANES)
+    return frames_kernel(model, None if alone else k, quad=quad)
+
+
+MOST_IN_LANES = 12  # tangents; more fill the lanes by themselves
+
+
+def _call(
+    kernel: Kernel, arrays: dict[str, Any], pace: Pace, *, first_block: int, watch: Watch | None
+) -> None:
+    stop, covered = np.zeros(1, dtype=np.int32), np.zeros(1)
+    order = order_for(pace.tolerance, HIGHEST_QUAD_ORDER if kernel.quad else HIGHEST_ORDER)
+    order += -order % ORDERS_TOGETHER
+    slack = TANGENT_SLACK * pace.tolerance
+    job = _Work(
+        n_lanes=len(arrays["states"]),
+        tangents=arrays["frames"].shape[2],
+        first_block=first_block,
+        blocks=pace.blocks,
+        block=pace.block,
+        interval=pace.interval,
+        begin=pace.begin,
+        **{name: array.ctypes.data for name, array in arrays.items()},
+        tolerance=pace.tolerance,
+        tangent_reach=math.exp((math.log(slack) + math.lgamma(order + 1)) / order),
+        floor=STEP_FLOOR,
+        max_steps=pace.max_steps,
+        order=order,
+        stop=stop.ctypes.data,
+        covered=covered.ctypes.data,
+    )
+    attended(lambda: kernel.library.grow(ctypes.byref(job)), stop, covered, watch)
+
+
+def _spread(good: Any, values: Array, done: Array) -> Array:
+    """Results of the lanes that ran among all; NaN from the block on in which a lane stopped."""
+    everything = np.full((len(good), *values.shape[1:]), np.nan)
+    everything[good] = values
+    for lane, blocks in zip(np.flatnonzero(good), done, strict=True):
+        everything[lane, blocks:] = np.nan
+    return everything
+
+
+def _bundle(bundle: Bundle, blocks: int, good: Any, part: dict[str, Any], stopped: set[int]) -> Bundle:
+    states, frames = np.full_like(bundle.states, np.nan), np.full_like(bundle.frames, np.nan)
+    states[good], frames[good] = part["states"], part["frames"]
+    for lane in stopped:
+        states[lane], frames[lane] = np.nan, np.nan
+    return Bundle(blocks, states, frames, bundle.parameters)
+
+
+def _failures(
+    model: Model, bundle: Bundle, good: Any, part: dict[str, Any], pace: Pace
+) -> tuple[Failure, ...]:
+    """Lanes that did not finish, each with its cause, found where the lane stopped."""
+    outcomes, places = np.zeros(len(good), dtype=int), np.cumsum(good) - 1
+    outcomes[good] = part["outcome"]
+    failed = np.flatnonzero(outcomes != FINISHED).tolist()
+    if not failed:
+        return ()
+    begin = pace.begin + bundle.blocks * pace.block
+    times = np.tile([begin, begin + pace.blocks * pace.block], (len(failed), 1))
+    progress = Progress.begin(model, times, bundle.states[failed], bundle.parameters[failed], False)
+    found = []
+    for i, lane in enumerate(failed):
+        if good[lane]:
+            at = places[lane]
+            progress.t[i], progress.state[:, i] = part["last_time"][at], part["states"][at]
+            _explain(model, progress, i, int(outcomes[lane]), pace)
+        elif i not in progress.failures:
+            progress.fail(i, Outcome.BAD_INPUT, "the frame is not finite")
+        found.append(replace(progress.failures[i], lane=lane))
+    return tuple(found)
+
+
+def _explain(model: Model, progress: Progress, i: int, outcome: int, pace: Pace) -> None:
+    """Why a lane that had begun did not finish."""
+    if outcome == BUDGET:
+        progress.fail_spent(i, pace.max_steps)
+    elif outcome == STICKING:
+        progress.fail(i, Outcome.STICKING, "both sides of the kink push the path back to it")
+    elif outcome == TANGENTS_LOST:
+        lost = vanished(i, float(progress.t[i]))
+        progress.fail(i, lost.outcome, lost.cause)
+    elif model.kind == "map":
+        progress.fail(i, Outcome.NOT_FINITE, progress.culprit(i))
+    else:
+        progress.fail_tiny(i, pace.block * 2.0**-50, outcome == NOT_FINITE)
