@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "reporting": set(),
     "jobfile": {"models", "flow", "ensemble", "leastsq", "linear"},
     "studies": {"models", "kernels", "flow", "linear", "shooting", "leastsq", "lyapunov", "ensemble"},
-    "commands": {"models", "kernels", "jobfile", "studies", "files", "cluster", "reporting"},
+    "commands": {"models", "kernels", "ensemble", "jobfile", "studies", "files", "cluster", "reporting"},
     "__init__": {"models", "shooting", "studies", "math"},
     "__main__": {"commands"},
 }

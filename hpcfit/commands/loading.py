@@ -7,13 +7,15 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import date
+from datetime import time as clock
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from hpcfit.commands.recordings import Files, increasing_times, mistake, named_by, recordings
-from hpcfit.jobfile.check import Job, check
+from hpcfit.jobfile.check import Job, cell_job, check
 from hpcfit.jobfile.read import read_document
 from hpcfit.models import pythonfile
 from hpcfit.models.define import Model
@@ -36,12 +38,27 @@ class Inputs:
     @property
     def identity(self) -> str:
         """The same for two jobs exactly if they ask for the same computation."""
-        asked = {"tables": {k: v for k, v in self.job.tables.items() if k != "cluster"}, "files": self.hashes}
+        return self._hashed({name: table for name, table in self.job.tables.items() if name != "cluster"})
+
+    @property
+    def campaign_identity(self) -> str:
+        """The same for two ensembles exactly if one may continue the other: with more or fewer members."""
+        tables = {name: table for name, table in self.job.tables.items() if name != "cluster"}
+        tables["ensemble"] = {key: value for key, value in self.job["ensemble"].items() if key != "members"}
+        return self._hashed(tables)
+
+    def _hashed(self, tables: Mapping[str, Any]) -> str:
+        asked: dict[str, Any] = {"tables": tables, "files": self.hashes}
+        if self.job["ensemble"].get("grid"):  # the tables are those of the first cell
+            free = ("cluster", "ensemble")
+            asked["written"] = {k: v for k, v in self.job.document.values.items() if k not in free}
         text = json.dumps(asked, sort_keys=True, default=_plain)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, date | clock):
+        return str(value)  # TOML has them, no key does
     return asdict(value) if isinstance(value, Noise) else list(value)
 
 
@@ -51,6 +68,17 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Inputs:
     job, mistakes = check(document)
     if job is None:
         raise InputError(mistakes)
+    return with_files(job)
+
+
+def of_cell(inputs: Inputs, chosen: Mapping[str, Any], model: Model) -> Inputs:
+    """The same for one cell of a grid."""
+    return with_files(cell_job(inputs.job, chosen, model))
+
+
+def with_files(job: Job) -> Inputs:
+    """A job with the files that it names."""
+    document = job.document
     files = Files(job)
     series: list[Series] = []
     if "data" in document.values:

@@ -148,7 +148,7 @@ def _inputs(arguments: argparse.Namespace) -> Inputs:
     job = inputs.job
     if key := job.not_runnable:
         place, known = job.document.place(key), f"it runs: {', '.join(RUNNABLE)}"
-        asked = job.kind if key == "kind" else job["ensemble"][key.partition(".")[2]]
+        asked = job.kind if key == "kind" else job["ensemble"]["of"]
         raise InputError(Mistake(place, "this version cannot run it", known, key, asked))
     if job.kind == "ensemble" and member is not None and member not in (own := members_of(job)):
         problem = f"the ensemble has no member {member}"

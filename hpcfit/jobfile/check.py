@@ -50,9 +50,7 @@ class Job:
         """The key that asks for what can only be checked as yet; '' if there is none."""
         if self.kind not in RUNNABLE:
             return "kind"
-        if self["ensemble"].get("of", "fit") not in RUNNABLE:
-            return "ensemble.of"
-        return "ensemble.grid" if self["ensemble"].get("grid") else ""
+        return "ensemble.of" if self["ensemble"].get("of", "fit") not in RUNNABLE else ""
 
     @property
     def fits(self) -> bool:

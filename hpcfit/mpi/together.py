@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -74,9 +75,19 @@ def is_agreed(comm: Any, error: BaseException) -> bool:
 
 def share(comm: Any, count: int) -> range:
     """This rank's contiguous part of `count` things; sizes differ by at most one."""
+    return shares(comm, count)[comm.rank]
+
+
+def shares(comm: Any, count: int) -> list[range]:
+    """The parts of all ranks."""
     each, extra = divmod(count, comm.size)
-    first = comm.rank * each + min(comm.rank, extra)
-    return range(first, first + each + (comm.rank < extra))
+    firsts = [rank * each + min(rank, extra) for rank in range(comm.size + 1)]
+    return [range(first, last) for first, last in pairwise(firsts)]
+
+
+def exchanged(comm: Any, parts: list[T]) -> list[T]:
+    """Every rank gives a part to each rank, and gets one from each, in the order of the ranks."""
+    return parts if comm.size == 1 else list(comm.alltoall(parts))
 
 
 def gathered(comm: Any, part: NDArray[Any], axis: int = 0) -> NDArray[Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +164,7 @@ class FitResult:
 
 @dataclass(frozen=True)
 class EnsembleResult:
-    """Many fits of one job, each with its own noise: one row a member."""
+    """Many fits of one job, each with its own noise, perhaps in every cell of a grid: one row a member."""
 
     model: str
     names: tuple[str, ...]  # unknowns: initial states and parameters
@@ -179,6 +181,19 @@ class EnsembleResult:
     seed: int
     seconds: float
     units: Mapping[str, str] = field(default_factory=dict)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # values by key, the last varies fastest
+    cell_truth: Mapping[str, Array] = field(default_factory=dict)  # (cells,) where cells differ in it
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """The cell of every member (M,): realisation by realisation through all cells."""
+        return (self.members - 1) % math.prod(map(len, self.grid.values()))
+
+    def true(self, name: str) -> Array:
+        """What the data were simulated with (M,); NaN where it is not known."""
+        if name in self.cell_truth:
+            return self.cell_truth[name][self.cells]
+        return np.full(len(self.members), self.truth.get(name, np.nan))
 
     @property
     def converged(self) -> bool:
