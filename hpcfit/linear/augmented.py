@@ -86,8 +86,13 @@ class Layout:
         return right
 
 
-def upper_triangle(layout: Layout, windows: Condensed, border: Array, size: float) -> csr_matrix:
-    """The upper triangle of this rank's rows of the system; the border stands with the last rank."""
+def upper_triangle(
+    layout: Layout, windows: Condensed, border: Array, size: float, units: Array
+) -> csr_matrix:
+    """The upper triangle of this rank's rows of the system; the border stands with the last rank.
+
+    Rows are divided by `size`; parameters are in these units (q,).
+    """
     v, s, p, joined = layout.residuals, layout.states, layout.parameters, layout.joined
     n, f = s.shape[1], windows.rows.shape[1]
     ends, multipliers = windows.ends[joined], layout.multipliers
@@ -96,17 +101,17 @@ def upper_triangle(layout: Layout, windows: Condensed, border: Array, size: floa
         (v, v, -1.0),
         (s, s, 0.0),
         (v[:, i], s[:, k], windows.rows[:, i, k] / size),
-        (v[:, :, None], p, windows.rows[:, :n, n:f] / size),
+        (v[:, :, None], p, windows.rows[:, :n, n:f] / size * units),
         (multipliers, multipliers, 0.0),
         (s[joined][:, None], multipliers[:, :, None], ends[:, :, :n]),
         (multipliers, multipliers[:, :1] + 2 * n + np.arange(n), -1.0),  # s of the next window, behind its v
-        (multipliers[:, :, None], p, ends[:, :, n:f]),
+        (multipliers[:, :, None], p, ends[:, :, n:f] * units),
     ]
     if layout.has_border:
         i, k = np.triu_indices(len(p))
         blocks += [
             (layout.border, layout.border, -1.0),
-            (layout.border[i], p[k], border[i, k]),
+            (layout.border[i], p[k], border[i, k] / size * units[k]),
             (p, p, 0.0),
         ]
     entries = [np.broadcast_arrays(*block) for block in blocks]

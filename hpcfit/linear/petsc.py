@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import resource
 import tempfile
 from dataclasses import dataclass
@@ -15,12 +16,15 @@ from hpcfit.linear.augmented import Layout, upper_triangle, window_joints
 from hpcfit.linear.long import TreeSolver
 from hpcfit.linear.segmented import Condensed, Task
 from hpcfit.mpi.serial import Serial
-from hpcfit.mpi.together import agreed, everywhere, gathered
+from hpcfit.mpi.together import everywhere, gathered
 from hpcfit.records import Array, InputError, Mistake
+
+log = logging.getLogger(__name__)
 
 REFINEMENTS = 2
 MUMPS_OPTIONS = {
     7: 6,  # QAMD: an ordering that keeps the dense rows of the border last; others take twenty times as long
+    12: 1,  # of the matrix itself: an ordering of its pairs delays so many pivots that memory runs out
     13: 1,  # all pivots in one way, so that all are counted
     24: 1,  # go on at a zero pivot, and count it
 }
@@ -48,19 +52,19 @@ class PetscSolver(TreeSolver):
         assert self.system is not None
         layout, (_, right) = self.layout, self._border(windows)
         solution = self.system.solve(layout.packed(windows, right, self.size))
-        return solution[layout.states], self._everybodys(solution)
+        return solution[layout.states], self._everybodys(solution) * self.units
 
     def _factorise(self, windows: Condensed) -> None:
         n, q = self.task.n, self.task.q
         self.layout = Layout.of(self.comm, n, q, window_joints(windows, self.task))
         border, _ = self._border(windows)
         squares = (windows.rows[:, :, : n + q] ** 2).sum(axis=1)
-        largest = gathered(self.comm, squares[:, :n].sum(axis=1)).max()
-        shared = gathered(self.comm, squares[:, n:].sum(keepdims=True)).sum()
-        self.size = float(np.sqrt(largest + shared)) or 1.0
-        upper = upper_triangle(self.layout, windows, border / self.size, self.size)
+        self.size = float(np.sqrt(gathered(self.comm, squares[:, :n].sum(axis=1)).max())) or 1.0
+        shared = np.sqrt(gathered(self.comm, squares[:, n:].sum(axis=0)[None]).sum(axis=0))
+        self.units = self.size / np.where(shared > 0.0, shared, self.size)  # of p: its columns grow with N
+        upper = upper_triangle(self.layout, windows, border, self.size, self.units)
         self.system = System.of(self.comm, self.petsc, upper)
-        self.usable = self._is_determined()
+        self.usable = self.system is not None and self._is_determined()
         if not self.usable:
             super().solve(windows)  # for the rank
 
@@ -163,8 +167,8 @@ class System:
     vectors: tuple[Any, Any, Any, Any]
 
     @classmethod
-    def of(cls, comm: Any, petsc: Any, upper: csr_matrix) -> System:
-        """Each rank gives its rows of the upper triangle."""
+    def of(cls, comm: Any, petsc: Any, upper: csr_matrix) -> System | None:
+        """Each rank gives its rows of the upper triangle; None, on all ranks, if MUMPS fails."""
         group = petsc.COMM_SELF if isinstance(comm, Serial) else comm
         petsc.garbage_cleanup(group)  # destruction is collective: now, of what all ranks have dropped
         rows, size = upper.shape
@@ -181,7 +185,8 @@ class System:
                 break
         if factors.getMumpsInfog(1) < 0 and factors.getMumpsInfog(1) != SINGULAR:
             told = f"INFOG = {factors.getMumpsInfog(1)}, {factors.getMumpsInfog(2)}"
-            raise agreed(RuntimeError(f'MUMPS could not factorise ({told}); choose fit.solver = "dense"'))
+            log.warning("MUMPS could not factorise the condensed system (%s): the tree solves it", told)
+            return None
         right, left = matrix.createVecs()
         return cls(comm, matrix, solver, factors, (right, left, right.duplicate(), right.duplicate()))
 
