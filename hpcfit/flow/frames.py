@@ -9,9 +9,11 @@ import numpy as np
 from hpcfit.flow.frames_reference import grow_by_intervals
 from hpcfit.flow.growth import Pace, grow_compiled
 from hpcfit.flow.progress import Watch
-from hpcfit.flow.propagate import COMPILED, METHODS, chosen_with_tolerance
+from hpcfit.flow.propagate import COMPILED, chosen_with_tolerance
 from hpcfit.models.define import Model
 from hpcfit.records import Bundle, Growth, InputError
+
+UNLIMITED = 1 << 52  # steps: a path that does not get on stops at the floor of its steps
 
 
 def grow(
@@ -36,9 +38,8 @@ def grow(
     """
     _check(model, bundle, blocks, block, interval, begin)
     chosen, careful = chosen_with_tolerance(model, method, tolerance)
-    if chosen in COMPILED and model.kind == "flow":
-        budget = max_steps or METHODS[chosen].max_steps
-        pace = Pace(blocks, block, interval, begin, careful, budget)
+    if chosen in COMPILED:
+        pace = Pace(blocks, block, interval, begin, careful, max_steps or UNLIMITED)
         return grow_compiled(model, bundle, pace, quad=chosen == "taylor128", watch=watch)
     return grow_by_intervals(
         model,

@@ -28,7 +28,7 @@ class _Work(ctypes.Structure):
     _fields_ = [
         *[(name, ctypes.c_long) for name in ("n_lanes", "tangents", "first_block", "blocks")],
         *[(name, ctypes.c_double) for name in ("block", "interval", "begin")],
-        ("alone", ctypes.c_int),
+        ("carrying", ctypes.c_int),
         *[(name, ctypes.c_void_p) for name in ("reached", "states", "frames", "parameters")],
         *[(name, ctypes.c_void_p) for name in ("logarithms", "divergence", "last_time")],
         *[(name, ctypes.c_void_p) for name in ("done", "steps", "outcome")],
@@ -65,7 +65,7 @@ def grow_compiled(
     failures = _failures(model, bundle, good, parts[0], pace)
     blocks = bundle.blocks + pace.blocks
     stopped = {failure.lane for failure in failures}
-    low = _bundle(bundle, blocks, good, parts[1], stopped) if quad else None
+    low = _bundle(bundle.low or _without_low(bundle), blocks, good, parts[1], stopped) if quad else None
     end = replace(_bundle(bundle, blocks, good, parts[0], stopped), low=low)
     logarithms, divergence = (
         _spread(good, parts[0][name], parts[0]["done"]) for name in ("logarithms", "divergence")

@@ -7,6 +7,7 @@ from functools import reduce
 
 from hpcfit.kernels.expansion import ARGUMENTS, Expansion, start_lines
 from hpcfit.kernels.jacobian import Combination
+from hpcfit.kernels.maps import map_frames_source
 from hpcfit.kernels.passing import as_locals
 from hpcfit.kernels.recurrences import SERIES, Recurrence
 from hpcfit.kernels.text import function
@@ -19,6 +20,9 @@ CONVOLUTIONS_PER_LOOP = 6
 
 def frames_source(model: Model, tangents: int | None, *, wide: bool) -> str:
     """The C source that carries frames; `wide`: registers are many (AVX-512)."""
+    if model.kind == "map":
+        assert tangents is not None, "the lanes of maps are trajectories"
+        return map_frames_source(model, tangents)
     return FrameWriter(model, tangents, wide=wide).text()
 
 
@@ -86,8 +90,8 @@ class FrameWriter(Expansion):
                 (USUAL_ORDER + 1) * (self.n + len(self.combinations)) * (64 if self.wide else 32)
             )
             return list(range(1, max(1, min(widest, CACHE // bytes_per_place)) + 1))
-        count = -(-self.tangents // widest)
-        return sorted({self.tangents // count, -(-self.tangents // count)})
+        count = max(1, -(-self.tangents // widest))
+        return sorted({max(1, self.tangents // count), max(1, -(-self.tangents // count))})
 
     def _series(self) -> str:
         """C for the series of the state and of f_x in one loop."""

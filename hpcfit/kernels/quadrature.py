@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hpcfit.kernels.jacobian import TangentRow
-from hpcfit.kernels.text import function, plain_lines
+from hpcfit.kernels.text import function, minor, plain_lines
 from hpcfit.models.derivatives import Matrix
 from hpcfit.models.graph import Graph, Node
 
@@ -65,23 +65,12 @@ def quadrature_text(graph: Graph, by_parameter: Matrix, known_mode: Callable[[No
 def _inverse(n: int) -> str:
     """C for the inverse of an n x n matrix by cofactors: exact in form, no pivot to choose per lane."""
 
-    def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> str:
-        if not rows:
-            return "all(1)"
-        signs = ("-" if k % 2 else "+" for k in range(len(columns)))
-        rests = (minor(rows[1:], columns[:k] + columns[k + 1 :]) for k in range(len(columns)))
-        terms = [
-            f"{sign} F[{rows[0] * n + c}] * ({rest})"
-            for sign, c, rest in zip(signs, columns, rests, strict=True)
-        ]
-        return " ".join(terms).removeprefix("+ ")
-
     every = tuple(range(n))
     lines = []
     for i in range(n):
         for j in range(n):
             sign = "-" if (i + j) % 2 else ""
-            rest = minor(tuple(r for r in every if r != j), tuple(c for c in every if c != i))
+            rest = minor("F", n, tuple(r for r in every if r != j), tuple(c for c in every if c != i))
             lines.append(f"    const v a{i}_{j} = {sign}({rest});")
     determinant = " + ".join(f"F[{j}] * a{j}_0" for j in range(n))
     lines.append(f"    const v scale = 1 / ({determinant});")

@@ -27,6 +27,19 @@ def function(signature: str, lines: Sequence[str]) -> str:
     return "\n".join([signature, "{", *lines, "}"])
 
 
+def minor(name: str, n: int, rows: tuple[int, ...], columns: tuple[int, ...]) -> str:
+    """C for the determinant of some rows and columns of the n x n matrix `name`, by cofactors."""
+    if not rows:
+        return "all(1)"
+    signs = ("-" if k % 2 else "+" for k in range(len(columns)))
+    rests = (minor(name, n, rows[1:], columns[:k] + columns[k + 1 :]) for k in range(len(columns)))
+    terms = [
+        f"{sign} {name}[{rows[0] * n + c}] * ({rest})"
+        for sign, c, rest in zip(signs, columns, rests, strict=True)
+    ]
+    return " ".join(terms).removeprefix("+ ")
+
+
 def plain_lines(
     graph: Graph,
     outputs: Sequence[tuple[str, Symbol]],

@@ -4,7 +4,7 @@ typedef struct {
     long n_lanes, tangents;    /* trajectories, and columns of each frame */
     long first_block, blocks;
     double block, interval, begin;
-    int alone;                 /* only a part of each frame is here: it is carried to `reached`, and left as it is */
+    int carrying;                /* only a part of each frame is here: it is carried to `reached`, and left as it is */
     double *reached;           /* [n_lanes] time since the begin of the block: before, and after */
     double *states;            /* [n_lanes][N], overwritten */
     double *frames;            /* [n_lanes][N][tangents], overwritten */

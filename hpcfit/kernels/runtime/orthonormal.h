@@ -1,6 +1,12 @@
 /* Gram-Schmidt with the columns in their order (Benettin et al. 1980): modified, all later columns at once. */
 
 /* |column|^2, gathered as a product and the powers of two that were taken out of it; 128 bits: as a sum of logarithms. */
+#ifdef QUAD
+#define NOTHING_NOTED 0
+#else
+#define NOTHING_NOTED 1
+#endif
+
 INLINE void note(v *gathered, v *powers, v square, v due)
 {
 #ifdef QUAD
