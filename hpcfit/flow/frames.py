@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from hpcfit.flow.frames_reference import grow_by_intervals
-from hpcfit.flow.growth import Pace, grow_compiled
+from hpcfit.flow.frames_reference import carry_by_propagation, grow_by_intervals
+from hpcfit.flow.growth import Pace, carry_compiled, grow_compiled
 from hpcfit.flow.progress import Watch
 from hpcfit.flow.propagate import COMPILED, chosen_with_tolerance
 from hpcfit.models.define import Model
-from hpcfit.records import Bundle, Growth, InputError
+from hpcfit.records import Array, Bundle, Carried, Growth, InputError
 
 UNLIMITED = 1 << 52  # steps: a path that does not get on stops at the floor of its steps
 
@@ -55,6 +55,43 @@ def grow(
     )
 
 
+def carry(
+    model: Model,
+    bundle: Bundle,
+    reached: Array,
+    *,
+    block: float,
+    interval: float,
+    begin: float = 0.0,
+    method: str | None = None,
+    tolerance: float | None = None,
+    max_steps: int | None = None,
+) -> Carried:
+    """Take some columns of frames to the next time at which whole frames should become orthonormal.
+
+    That is after the step that ends at or beyond `interval` since `reached` (L,), the time since the begin of
+    the block, or at the end of the block. The columns, any number of them, are left as they are: ranks share
+    those of one trajectory, make them orthonormal together and go on. State, `reached` and steps are the same
+    to the last bit whatever columns are carried.
+    """
+    _check(model, bundle, 1, block, interval, begin, fewest=0)
+    chosen, careful = chosen_with_tolerance(model, method, tolerance)
+    if chosen in COMPILED:
+        pace = Pace(1, block, interval, begin, careful, max_steps or UNLIMITED)
+        return carry_compiled(model, bundle, reached, pace, quad=chosen == "taylor128")
+    return carry_by_propagation(
+        model,
+        bundle,
+        reached,
+        block=block,
+        interval=interval,
+        begin=begin,
+        method=method,
+        tolerance=tolerance,
+        max_steps=max_steps,
+    )
+
+
 def start_bundle(model: Model, states: object, parameters: object, frames: object = None) -> Bundle:
     """Trajectories before their first block: states (L, n), parameters (L, n_p) or one of each for all.
 
@@ -79,11 +116,13 @@ def start_bundle(model: Model, states: object, parameters: object, frames: objec
         ) from None
 
 
-def _check(model: Model, bundle: Bundle, blocks: int, block: float, interval: float, begin: float) -> None:
+def _check(
+    model: Model, bundle: Bundle, blocks: int, block: float, interval: float, begin: float, fewest: int = 1
+) -> None:
     """One clear message for what cannot be meant."""
     n, k = len(model.states), bundle.frames.shape[-1]
-    if not 1 <= k <= n:
-        raise InputError(f"{model.name}: {k} tangents; give 1 to {n}, the number of states")
+    if not fewest <= k <= n:
+        raise InputError(f"{model.name}: {k} tangents; give {fewest} to {n}, the number of states")
     if blocks < 1:
         raise InputError(f"{model.name}: {blocks} blocks; give 1 or more")
     for name, value in (("block", block), ("interval", interval)):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hpcfit.flow.progress import Watch
 from hpcfit.flow.propagate import propagate
 from hpcfit.models.define import Model
-from hpcfit.records import Array, Bundle, Failure, Growth, Outcome
+from hpcfit.records import Array, Bundle, Carried, Failure, Growth, Outcome
 
 
 def grow_by_intervals(
@@ -69,6 +69,40 @@ def grow_by_intervals(
     end = Bundle(bundle.blocks + blocks, states, frames, parameters)
     ordered = tuple(failures[lane] for lane in sorted(failures))
     return Growth(end, logarithms, divergence, ordered, steps)
+
+
+def carry_by_propagation(
+    model: Model,
+    bundle: Bundle,
+    reached: Array,
+    *,
+    block: float,
+    interval: float,
+    begin: float = 0.0,
+    method: str | None = None,
+    tolerance: float | None = None,
+    max_steps: int | None = None,
+) -> Carried:
+    """What `carry` does, with an end exactly one interval further on."""
+    ends = np.minimum(reached + interval, block)
+    first = begin + bundle.blocks * block
+    times = first + np.stack([reached, ends], axis=1)
+    lanes = propagate(
+        model,
+        times,
+        bundle.states,
+        bundle.parameters,
+        sensitivities=True,
+        method=method,
+        tolerance=tolerance,
+        max_steps=max_steps,
+    )
+    assert lanes.by_start is not None
+    flow = lanes.by_start[:, -1]
+    end = Bundle(bundle.blocks, lanes.states[:, -1], flow @ bundle.frames, bundle.parameters)
+    for failure in lanes.failures:
+        ends[failure.lane] = np.nan
+    return Carried(end, ends, _logarithm_of_volume(flow), lanes.failures, lanes.steps)
 
 
 def vanished(lane: int, time: float) -> Failure:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcfit.flow.calling import attended
 from hpcfit.flow.frames_reference import vanished
@@ -16,8 +18,9 @@ from hpcfit.flow.taylor import BUDGET, FINISHED, NOT_FINITE, STICKING, TANGENT_S
 from hpcfit.kernels.build import Kernel, frames_kernel
 from hpcfit.kernels.source import HIGHEST_ORDER, HIGHEST_QUAD_ORDER
 from hpcfit.models.define import Model
-from hpcfit.records import Array, Bundle, Failure, Growth, Outcome
+from hpcfit.records import Array, Bundle, Carried, Failure, Growth, Outcome
 
+MOST_IN_LANES = 12  # tangents; more fill the lanes by themselves
 TANGENTS_LOST = 6  # as in runtime/bundle.h
 ORDERS_TOGETHER = 4  # the order is a multiple of it (runtime/frames.h)
 
@@ -56,23 +59,44 @@ def grow_compiled(
     model: Model, bundle: Bundle, pace: Pace, *, quad: bool = False, watch: Watch | None = None
 ) -> Growth:
     """What `grow` does; lanes whose input is not finite are refused and do not enter the kernel."""
-    good = np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in _inputs(bundle)], axis=0)
+    good = _finite(bundle)
     arrays = _arrays(bundle, good, pace.blocks, quad)
     if good.any():
         kernel = _kernel(model, bundle, int(good.sum()), quad)
         _call(kernel, arrays, pace, first_block=bundle.blocks, watch=watch)
-    parts = [_part(arrays, i) for i in range(2)] if quad else [arrays]
-    failures = _failures(model, bundle, good, parts[0], pace)
-    blocks = bundle.blocks + pace.blocks
-    stopped = {failure.lane for failure in failures}
-    low = _bundle(bundle.low or _without_low(bundle), blocks, good, parts[1], stopped) if quad else None
-    end = replace(_bundle(bundle, blocks, good, parts[0], stopped), low=low)
+    part = _part(arrays, 0) if quad else arrays
+    failures = _failures(model, bundle, good, part, pace)
+    end = _end(bundle, bundle.blocks + pace.blocks, good, arrays, failures, quad)
     logarithms, divergence = (
-        _spread(good, parts[0][name], parts[0]["done"]) for name in ("logarithms", "divergence")
+        _spread(good, part[name], part["done"]) for name in ("logarithms", "divergence")
     )
-    steps = np.zeros(len(good), dtype=np.int64)
-    steps[good] = parts[0]["steps"]
-    return Growth(end, logarithms, divergence, failures, steps)
+    return Growth(end, logarithms, divergence, failures, _among_all(good, part["steps"]))
+
+
+def carry_compiled(
+    model: Model, bundle: Bundle, reached: Array, pace: Pace, *, quad: bool = False
+) -> Carried:
+    """What `carry` does; the kernel and so the orbit are the same whatever columns are here."""
+    good = _finite(bundle) & np.isfinite(reached)
+    arrays = _arrays(bundle, good, 1, quad)
+    zero = np.zeros(int(good.sum()))
+    arrays["reached"] = np.stack([reached[good], zero], axis=-1) if quad else reached[good].copy()
+    if good.any():
+        tangents = bundle.frames.shape[-1] if quad or model.kind == "map" else None
+        _call(frames_kernel(model, tangents, quad=quad), arrays, pace, first_block=bundle.blocks, watch=None)
+    part = _part(arrays, 0) if quad else arrays
+    failures = _failures(model, bundle, good, part, pace)
+    end = _end(bundle, bundle.blocks, good, arrays, failures, quad)
+    stopped = [failure.lane for failure in failures]
+    times, divergence = np.full(len(good), np.nan), np.full(len(good), np.nan)
+    times[good], divergence[good] = part["reached"], part["divergence"][:, 0]
+    times[stopped], divergence[stopped] = np.nan, np.nan
+    return Carried(end, times, divergence, failures, _among_all(good, part["steps"]))
+
+
+def _finite(bundle: Bundle) -> NDArray[np.bool_]:
+    """The lanes that can run."""
+    return np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in _inputs(bundle)], axis=0)
 
 
 def _inputs(bundle: Bundle) -> tuple[Array, Array, Array]:
@@ -113,9 +137,6 @@ def _kernel(model: Model, bundle: Bundle, lanes: int, quad: bool) -> Kernel:
     return frames_kernel(model, None if alone else k, quad=quad)
 
 
-MOST_IN_LANES = 12  # tangents; more fill the lanes by themselves
-
-
 def _call(
     kernel: Kernel, arrays: dict[str, Any], pace: Pace, *, first_block: int, watch: Watch | None
 ) -> None:
@@ -131,6 +152,7 @@ def _call(
         block=pace.block,
         interval=pace.interval,
         begin=pace.begin,
+        carrying="reached" in arrays,
         **{name: array.ctypes.data for name, array in arrays.items()},
         tolerance=pace.tolerance,
         tangent_reach=math.exp((math.log(slack) + math.lgamma(order + 1)) / order),
@@ -152,12 +174,28 @@ def _spread(good: Any, values: Array, done: Array) -> Array:
     return everything
 
 
-def _bundle(bundle: Bundle, blocks: int, good: Any, part: dict[str, Any], stopped: set[int]) -> Bundle:
-    states, frames = np.full_like(bundle.states, np.nan), np.full_like(bundle.frames, np.nan)
-    states[good], frames[good] = part["states"], part["frames"]
-    for lane in stopped:
-        states[lane], frames[lane] = np.nan, np.nan
-    return Bundle(blocks, states, frames, bundle.parameters)
+def _among_all(good: Any, steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    everything = np.zeros(len(good), dtype=np.int64)
+    everything[good] = steps
+    return everything
+
+
+def _end(
+    bundle: Bundle, blocks: int, good: Any, arrays: dict[str, Any], failures: Sequence[Failure], quad: bool
+) -> Bundle:
+    """Where the lanes are now; NaN where they have stopped."""
+
+    def at(before: Bundle, part: dict[str, Any]) -> Bundle:
+        states, frames = np.full_like(before.states, np.nan), np.full_like(before.frames, np.nan)
+        states[good], frames[good] = part["states"], part["frames"]
+        for failure in failures:
+            states[failure.lane], frames[failure.lane] = np.nan, np.nan
+        return Bundle(blocks, states, frames, before.parameters)
+
+    if not quad:
+        return at(bundle, arrays)
+    low = at(bundle.low or _without_low(bundle), _part(arrays, 1))
+    return replace(at(bundle, _part(arrays, 0)), low=low)
 
 
 def _failures(

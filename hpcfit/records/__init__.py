@@ -6,12 +6,13 @@ from hpcfit.records.fits import EnsembleResult, Estimates, FitResult, Iteration,
 from hpcfit.records.mistakes import InputError, Mistake
 from hpcfit.records.outcomes import Failure, Outcome
 from hpcfit.records.paths import Crossings, Lanes, Noise, Path, Series
-from hpcfit.records.spectra import Bundle, Convergence, Growth, Section, Spectrum
+from hpcfit.records.spectra import Bundle, Carried, Convergence, Growth, Section, Spectrum
 
 __all__ = [
     "Array",
     "Bundle",
     "Campaign",
+    "Carried",
     "Convergence",
     "Crossings",
     "EnsembleResult",

@@ -38,6 +38,17 @@ class Growth:
 
 
 @dataclass(frozen=True)
+class Carried:
+    """A bundle with some columns of its frames at the next time at which they should become orthonormal."""
+
+    bundle: Bundle  # as many blocks lie behind as before; columns that were stretched
+    reached: Array  # (L,) time since the begin of the block; its length where the block has ended
+    divergence: Array  # (L,) integral of the trace since the time before
+    failures: tuple[Failure, ...]
+    steps: NDArray[np.int64]  # (L,)
+
+
+@dataclass(frozen=True)
 class Section:
     """Points in which trajectories pierce a surface, and the area that their energy permits (5.7)."""
 
