@@ -16,7 +16,7 @@ from hpcfit.mpi.together import is_agreed
 from hpcfit.mpi.world import world
 from hpcfit.records import InputError
 
-VERBS = ("run", "check", "show", "report", "models", "doctor")
+VERBS = ("run", "check", "show", "report", "task", "merge", "models", "doctor")
 BUG, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 

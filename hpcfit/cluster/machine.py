@@ -27,17 +27,27 @@ class Probe:
     needed: bool = True  # False: hpcfit works without it, with less
 
 
-def describe() -> dict[str, str]:
-    """Versions of everything that can influence a number, and where it was computed."""
+def describe(*, commit: bool = True) -> dict[str, str]:
+    """Versions of everything that can influence a number, and where it was computed.
+
+    commit: ask git, which reads the user's own settings.
+    """
     return {
         "hpcfit": metadata.version("hpcfit"),
-        "commit": source_commit(),
+        "commit": source_commit() if commit else "",
         "python": platform.python_version(),
         **{name: _installed(name) for name in _LIBRARIES},
         "host": platform.node(),
         "system": platform.platform(),
         "cpu": cpu_model(),
     }
+
+
+def slurm_job() -> dict[str, str]:
+    """The numbers of the job that this process belongs to, and its nodes; empty outside SLURM."""
+    names = ("JOB_ID", "ARRAY_JOB_ID", "ARRAY_TASK_ID", "RESTART_COUNT", "JOB_NODELIST", "CLUSTER_NAME")
+    found = {name.lower(): os.environ.get(f"SLURM_{name}", "") for name in names}
+    return {name: value for name, value in found.items() if value} if found["job_id"] else {}
 
 
 def source_commit() -> str:

@@ -62,9 +62,9 @@ def _plain(value: Any) -> Any:
     return asdict(value) if isinstance(value, Noise) else list(value)
 
 
-def load(path: Path, overrides: Sequence[str] = ()) -> Inputs:
-    """Read a job and its data; all mistakes are raised together. No user code is run."""
-    document = read_document(path, overrides)
+def load(path: Path, overrides: Sequence[str] = (), copies: Mapping[str, Path] | None = None) -> Inputs:
+    """Read a job and its data, or copies of them; all mistakes are raised together. No user code is run."""
+    document = read_document(path, overrides, copies)
     job, mistakes = check(document)
     if job is None:
         raise InputError(mistakes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,12 @@ from hpcfit.jobfile.check import Job
 from hpcfit.jobfile.grids import lane_keys
 from hpcfit.jobfile.values import number
 from hpcfit.models.define import Model
+from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import Array
+from hpcfit.studies.ensemble import rows_in_rounds
 from hpcfit.studies.members import Bench, Setting, Wanted
+
+_SHAPES = re.compile(r"\.(times|observe|method)\b")  # keys of the truth
 
 
 def plan_of(job: Job) -> Plan:
@@ -59,6 +64,13 @@ class Sweep:
         for key in self._problems:
             settings = settings * len(grid[key]) + columns[key]
         return Wanted(plan.realisation_of(members), settings, guesses)
+
+    def shapes(self) -> list[int]:
+        """Problems of all sizes that there are: each may need machine code of its own."""
+        shaping = [key for key in self._problems if key.startswith("fit.") or _SHAPES.search(key)]
+        columns = Plan(1, self._problems)
+        chosen = columns.choices(np.arange(columns.cells))[:, [list(columns.grid).index(k) for k in shaping]]
+        return [int(k) for k in np.unique(chosen, axis=0, return_index=True)[1]]
 
     def known(self) -> dict[str, Any]:
         """What a table of members tells beside its rows."""
@@ -105,6 +117,16 @@ class Sweep:
         for key, values in problems.grid.items():
             place = place * len(values) + chosen[key]
         return place
+
+
+def compile_all(sweep: Sweep) -> None:
+    """Have the machine code that any member needs: one of each kind of problem is computed."""
+    for setting in sweep.shapes():
+        one = Wanted(
+            np.array([1]), np.array([setting]), {k: v[:1] for k, v in sweep.wanted([1]).guesses.items()}
+        )
+        for _ in rows_in_rounds(SERIAL, sweep.bench, one):
+            pass
 
 
 def alone(inputs: Inputs, member: int, model: Model) -> tuple[Inputs, int]:

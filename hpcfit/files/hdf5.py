@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,15 @@ def serial_h5py() -> Any:
     finally:
         os.environ.update(hidden)
     return h5py
+
+
+def parallel_h5py() -> Any:
+    """h5py in its parallel build; None where there is none, or the serial one is in use already."""
+    if "h5py" not in sys.modules:
+        os.environ["H5PY_ALWAYS_USE_MPI"] = "1"
+    import h5py
+
+    return h5py if h5py.get_config().mpi else None
 
 
 @contextmanager

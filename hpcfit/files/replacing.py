@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hpcfit.records import InputError
+from hpcfit.records import InputError, Mistake
 
 
 @contextmanager
@@ -27,15 +28,15 @@ def replacing(target: Path) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
-        _settle(part)
-        os.chmod(part, 0o666 & ~_umask())
+        settle(part)
+        os.chmod(part, usual_mode())
         os.replace(part, target)
-        _settle(target.parent)
+        settle(target.parent)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _settle(path: Path) -> None:
+def settle(path: Path) -> None:
     """Have the disk hold what was written."""
     number = os.open(path, os.O_RDONLY)
     try:
@@ -44,7 +45,23 @@ def _settle(path: Path) -> None:
         os.close(number)
 
 
-def _umask() -> int:
+def room_for(number: int, target: Path, size: int) -> None:
+    """Whether the disk has room for an open file of so many bytes; the file is left empty.
+
+    HDF5 finds out when it closes a file, and leaves the process in a state that nobody wants.
+    """
+    try:
+        os.posix_fallocate(number, 0, max(size, 1))
+        os.ftruncate(number, 0)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            return  # this file system does not tell
+        problem = f"cannot be written: {error.strerror}"
+        raise InputError(Mistake(str(target), problem, "make room, then continue")) from None
+
+
+def usual_mode() -> int:
+    """The permissions that new files of this user have."""
     current = os.umask(0o022)
     os.umask(current)
-    return current
+    return 0o666 & ~current

@@ -17,7 +17,7 @@ from hpcfit.files.ensembles import get_ensemble, put_ensemble
 from hpcfit.files.fits import get_fit, put_fit
 from hpcfit.files.hdf5 import FORMAT, FORMAT_VERSION, put_attributes, reading, serial_h5py
 from hpcfit.files.paths import get_path, put_path
-from hpcfit.files.replacing import replacing
+from hpcfit.files.replacing import replacing, room_for
 from hpcfit.records import EnsembleResult, FitResult, InputError, Path
 
 ROWS = 1 << 16  # that are read at once
@@ -51,10 +51,22 @@ def save(target: FilePath, saved: Saved) -> None:
 
 
 @contextmanager
-def writing(target: FilePath, kind: str, job_text: str, job_hash: str) -> Iterator[Any]:
-    """A result file to be filled; it takes the target's place when the block ends and it can be read."""
+def writing(
+    target: FilePath,
+    kind: str,
+    job_text: str,
+    job_hash: str,
+    check: Callable[[Any], None] | None = None,
+    size: int = 0,
+) -> Iterator[Any]:
+    """A result file to be filled; it takes the target's place when the block ends and it can be read.
+
+    check: looks at the file that was read back, and raises what is wrong. size: bytes that it may need.
+    """
     h5py = serial_h5py()
     with replacing(target) as part:
+        with open(part, "r+b") as empty:
+            room_for(empty.fileno(), target, size)
         # The format of HDF5 1.10 has checksums of its own parts, and no limit to the length of attributes.
         with h5py.File(part, "w", libver=("v110", "v110")) as file:
             head = {"format": FORMAT, "format_version": FORMAT_VERSION, "kind": kind, "job_hash": job_hash}
@@ -63,6 +75,8 @@ def writing(target: FilePath, kind: str, job_text: str, job_hash: str) -> Iterat
             yield file
         with reading(part) as file:  # what cannot be read back must not replace anything
             file.visititems(_read_through)
+            if check is not None:
+                check(file)
 
 
 def put_provenance(file: Any, provenance: Mapping[str, Any]) -> None:

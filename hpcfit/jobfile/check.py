@@ -59,7 +59,7 @@ class Job:
 
     def path(self, name: str) -> Path:
         """A path as the job means it: relative to the job file."""
-        return self.document.path.parent / name
+        return self.document.file(name)
 
 
 def check(document: Document, model: Model | None = None) -> tuple[Job | None, list[Mistake]]:
@@ -117,7 +117,7 @@ def check_cell(
         checker.wrong("ensemble.members", "is missing", "how many")
     names = None if model is None else ModelNames.of(model)
     if model is None:
-        model, names = _model(checker, tables.get("model", {}), document.path.parent)
+        model, names = _model(checker, tables.get("model", {}))
     if names:
         _check_names(checker, tables, names)
     if kind == "simulate" and "truth" in document.values:
@@ -133,9 +133,7 @@ def check_cell(
     return Job(document, kind, tables[""]["seed"], tables, names, model), []
 
 
-def _model(
-    checker: Checker, table: Mapping[str, Any], folder: Path
-) -> tuple[Model | None, ModelNames | None]:
+def _model(checker: Checker, table: Mapping[str, Any]) -> tuple[Model | None, ModelNames | None]:
     """The model, as far as it is known without running user code."""
     ways = [way for way in ("name", "equations", "file") if table.get(way)]
     if "model" not in checker.document.values:
@@ -147,7 +145,7 @@ def _model(
         return None, None
     try:
         if "file" in ways:
-            return None, _declared(folder / table["file"], table.get("name"))
+            return None, _declared(checker.document.file(table["file"]), table.get("name"))
         model = _inline(table) if "equations" in ways else catalogue.find(table["name"], table.get("size"))
         for way in ("states", "parameters", "observables", "invariant", "units"):
             if "equations" not in ways and table.get(way):

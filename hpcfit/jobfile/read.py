@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,11 @@ class Document:
     text: str
     values: dict[str, Any]
     overrides: tuple[str, ...]
+    copies: Mapping[str, Path] = field(default_factory=dict)  # of files that the job names, by these names
+
+    def file(self, name: str) -> Path:
+        """A file that the job names: relative to the job file, or its copy."""
+        return self.copies.get(name) or self.path.parent / name
 
     def line(self, key: str) -> int:
         """The line of a key such as 'truth[2].noise.sd', or of the nearest key above it; 0 if nowhere."""
@@ -41,7 +46,9 @@ class Document:
         return f"{self.path}:{line}" if line else str(self.path)
 
 
-def read_document(path: Path, overrides: Sequence[str] = ()) -> Document:
+def read_document(
+    path: Path, overrides: Sequence[str] = (), copies: Mapping[str, Path] | None = None
+) -> Document:
     """Read a TOML job file and apply `table.key=value` overrides."""
     try:
         if path.stat().st_size > LARGEST_JOB:
@@ -65,7 +72,7 @@ def read_document(path: Path, overrides: Sequence[str] = ()) -> Document:
         ) from None
     for override in overrides:
         _apply(values, override)
-    return Document(path, text, values, tuple(overrides))
+    return Document(path, text, values, tuple(overrides), copies or {})
 
 
 def _apply(values: dict[str, Any], override: str) -> None:

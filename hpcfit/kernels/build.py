@@ -75,6 +75,11 @@ def built(compiler: str, name: str, source: str, quad: bool) -> Kernel:
     return _LOADED[identity]
 
 
+def loaded() -> list[Kernel]:
+    """All machine code that this process has loaded."""
+    return list(_LOADED.values())
+
+
 def _identity(compiler: str, source: str, quad: bool) -> str:
     headers = [path.read_text() for path in sorted(RUNTIME.glob("*.h"))]
     machine = [

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from hpcfit.records import InputError
+from hpcfit.records import InputError, Mistake
 
 # Not -ffast-math: NaN tests would vanish, and denormals be switched off for the whole process.
 FLAGS = (
@@ -23,8 +24,27 @@ FLAGS = (
 LONGEST_COMPILATION = 600  # seconds
 
 
+@dataclass(frozen=True)
+class Pinned:
+    """What compiled the machine code that is used as it is; there need not be a compiler here."""
+
+    folder: str
+    version: str
+    macros: str
+
+
+_pinned: list[Pinned] = []  # at most one
+
+
+def pin(pinned: Pinned) -> None:
+    """Nothing is compiled from now on."""
+    _pinned[:] = [pinned]
+
+
 def find_compiler() -> str | None:
     """Path of the C compiler: $CC, else cc, gcc or clang."""
+    if _pinned:
+        return _pinned[0].folder if _pinned[0].version else None
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
         path = shutil.which(name) if name else None
         if path:
@@ -43,9 +63,13 @@ def needed_compiler() -> str:
     return compiler
 
 
-@lru_cache(maxsize=4)
 def version(compiler: str) -> str:
     """First line of what the compiler says about itself."""
+    return _pinned[0].version if _pinned else _said_version(compiler)
+
+
+@lru_cache(maxsize=4)
+def _said_version(compiler: str) -> str:
     answer = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=30, check=False)
     return answer.stdout.splitlines()[0].strip() if answer.stdout else "unknown"
 
@@ -55,9 +79,13 @@ def cpu() -> str:
     return os.environ.get("HPCFIT_CPU") or "native"
 
 
-@lru_cache(maxsize=4)
 def target_macros(compiler: str, target: str) -> str:
     """What the compiler knows about a CPU: part of a kernel's identity."""
+    return _pinned[0].macros if _pinned else _said_macros(compiler, target)
+
+
+@lru_cache(maxsize=4)
+def _said_macros(compiler: str, target: str) -> str:
     command = [compiler, f"-march={target}", "-dM", "-E", "-x", "c", os.devnull]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     if answer.returncode:
@@ -75,6 +103,10 @@ def has_wide_registers(compiler: str) -> bool:
 
 def compile_shared(compiler: str, source: Path, target: Path, include: Path, *, quad: bool) -> None:
     """Compile one C file to a shared object for this CPU."""
+    if _pinned:
+        problem = "machine code that this work needs is not there"
+        remedy = "use the version of hpcfit that submitted it, or submit the job into another folder"
+        raise InputError(Mistake(_pinned[0].folder, problem, remedy))
     precision = ["-DQUAD"] if quad else []
     libraries = ["-lquadmath", "-lm"] if quad else ["-lm"]
     command = [
