@@ -57,7 +57,7 @@ class _Excess:
         self.size = len(model.states)
 
     def at(self, place: Array, other: Array) -> tuple[float, Array, Array]:
-        """Excess and its gradient (2,) at (u, v), and the other states, where they began and where they end."""
+        """The excess at (u, v), its gradient (2,), and the other states, which are sought from `other` on."""
         m = len(self.hidden)
         x = np.empty(self.size)
         x[self.shown] = place

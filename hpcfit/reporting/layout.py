@@ -6,7 +6,9 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_PLAIN = str.maketrans({"─": "-", "═": "=", "…": "~", "–": "-", "·": "-", "∂": "d", "•": "*", "é": "e"})
+_PLAIN = str.maketrans(
+    {"─": "-", "═": "=", "…": "~", "–": "-", "·": "-", "∂": "d", "•": "*", "é": "e", "λ": "L"}
+)
 
 
 def number(value: float, digits: int = 8) -> str:

@@ -7,17 +7,23 @@ from html import escape
 from pathlib import Path as File
 from typing import Any
 
-from hpcfit.records import EnsembleResult, FitResult, InputError, Path
+from hpcfit.records import EnsembleResult, FitResult, InputError, Path, Spectrum
 from hpcfit.reporting import html as parts
 from hpcfit.reporting import rendering, tables
 from hpcfit.reporting.ensembles import page as ensemble_page
 from hpcfit.reporting.fits import page as fit_page
 from hpcfit.reporting.layout import flat
 from hpcfit.reporting.paths import page as path_page
+from hpcfit.reporting.spectra import page as spectrum_page
 from hpcfit.reporting.textpages import COLUMNS_A_PAGE, text_pages
 
 SUFFIXES = (".html", ".pdf", ".png")
-_PAGES: dict[type, Any] = {Path: path_page, FitResult: fit_page, EnsembleResult: ensemble_page}
+_PAGES: dict[type, Any] = {
+    Path: path_page,
+    FitResult: fit_page,
+    EnsembleResult: ensemble_page,
+    Spectrum: spectrum_page,
+}
 
 
 def write_report(

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hpcfit.records import EnsembleResult, FitResult, InputError, Path
+from hpcfit.records import EnsembleResult, FitResult, InputError, Path, Spectrum
 from hpcfit.reporting.ensembles import tables as ensemble_tables
 from hpcfit.reporting.fits import tables as fit_tables
 from hpcfit.reporting.paths import tables as path_tables
+from hpcfit.reporting.spectra import tables as spectrum_tables
 
-Record = Path | FitResult | EnsembleResult
-_TABLES: dict[type, Any] = {Path: path_tables, FitResult: fit_tables, EnsembleResult: ensemble_tables}
-_WORDS = {Path: "a simulation", FitResult: "a fit", EnsembleResult: "an ensemble"}
+Record = Path | FitResult | EnsembleResult | Spectrum
+_TABLES: dict[type, Any] = {
+    Path: path_tables,
+    FitResult: fit_tables,
+    EnsembleResult: ensemble_tables,
+    Spectrum: spectrum_tables,
+}
+_WORDS = {Path: "a simulation", FitResult: "a fit", EnsembleResult: "an ensemble", Spectrum: "a spectrum"}
 
 
 def as_json(record: Record, provenance: Mapping[str, object]) -> dict[str, object]:

@@ -1,0 +1,1 @@
+"""Lyapunov spectra as text, tables, pictures and pages."""

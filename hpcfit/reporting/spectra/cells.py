@@ -1,0 +1,84 @@
+"""The cells of the tables of a spectrum, for terminals and for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hpcfit.records import Failure, Spectrum
+from hpcfit.reporting.layout import matched, number
+from hpcfit.reporting.spectra import summary
+
+HEADER = ("exponent", "error", "95 %", "bits / time", "bits / orbit", "remark")
+CHECK_HEADER = ("found", "expected", "remark")
+MOST_TRAJECTORIES = 12  # that are all listed; of more, those that are not in the means
+MOST_EXPONENTS = 4  # of one trajectory
+
+
+def row_cells(row: summary.Row, spectrum: Spectrum) -> tuple[str, ...]:
+    """One exponent, as under HEADER."""
+    per_orbit = row.exponent / np.log(2.0) / spectrum.orbits
+    scale = row.bound if row.vanishes else row.error
+    return (
+        matched(row.exponent, scale),
+        "" if row.vanishes else number(row.error, 3),
+        ("< " if row.vanishes else "± ") + number(row.half_width, 3),
+        number(row.exponent / np.log(2.0), 4),
+        "" if np.isnan(per_orbit) else number(per_orbit, 4),
+        "vanishes: at most C/T" if row.vanishes else "",
+    )
+
+
+def check_cells(check: summary.Check) -> tuple[str, ...]:
+    """One diagnostic, as under CHECK_HEADER."""
+    expected = "" if np.isnan(check.expected) else number(check.expected, 10)
+    if check.expected == 0.0:
+        expected = f"0 within {number(check.allowed, 3)}"
+    remark = check.remark if check.good else f"{check.remark} more than allowed".strip()
+    digits = 10 if check.expected else 3
+    return (number(check.value, digits if np.isfinite(check.expected) else 3), expected, remark)
+
+
+def trajectory_header(spectrum: Spectrum) -> tuple[str, ...]:
+    """Number, kind, exponents, and why it ended early."""
+    return ("", "", *(f"λ{k + 1}" for k in range(_shown(spectrum))), "remark")
+
+
+def trajectory_cells(spectrum: Spectrum) -> list[tuple[str, ...]]:
+    """The trajectories one by one, or of many those that are not in the means."""
+    kinds, rates = summary.kinds(spectrum), summary.per_trajectory(spectrum)
+    ends = {failure.lane: failure for failure in spectrum.failures}
+    listed: Sequence[int] = range(spectrum.trajectories)
+    if spectrum.trajectories > MOST_TRAJECTORIES:
+        listed = [int(lane) for lane in np.flatnonzero(~summary.averaged(spectrum))]
+    return [
+        (
+            str(lane),
+            str(kinds[lane]),
+            *(number(rate, 5) for rate in rates[lane, : _shown(spectrum)]),
+            _end(ends[lane]) if lane in ends else "",
+        )
+        for lane in listed
+    ]
+
+
+def notes(spectrum: Spectrum) -> list[str]:
+    """What the columns are."""
+    texts = ["Natural logarithms per unit of time; errors are standard errors, ± the half width at 95 %."]
+    if spectrum.zeros:
+        texts.append(
+            "Exponents vanish where the growth stays bounded or rises like ln t: they are within C/T of "
+            "zero, C being the most that the growth reached."
+        )
+    if np.isfinite(spectrum.orbits):
+        texts.append(f"An orbit takes {number(1.0 / spectrum.orbits, 5)} units of time.")
+    return texts
+
+
+def _shown(spectrum: Spectrum) -> int:
+    return min(len(spectrum.exponents), MOST_EXPONENTS)
+
+
+def _end(failure: Failure) -> str:
+    return f"t = {number(failure.time, 6)}: {failure.outcome.value} ({failure.cause})"
