@@ -10,6 +10,7 @@ from hpcfit.records import Array
 
 FEW_BLOCKS = 32
 STRETCHES = 32  # in which the growth is looked at for sticking
+CLEARLY_SLOW = 2.5  # power at low frequencies over that at higher ones, which no chance explains
 LOW = 0.5  # of the median: an orbit that grows so much slower is stuck
 QUIET = 0.15  # of the median: stretches scatter so little where chance makes none of them low
 APART = 4.0  # how many times more trajectories scatter than their own errors say, in squares
@@ -37,7 +38,7 @@ def _few(series: Array) -> str:
 
 
 def _slow(found: Means, zero: NDArray[np.bool_]) -> str:
-    numbers = [str(k + 1) for k in np.flatnonzero(found.slow & ~zero)]
+    numbers = [str(k + 1) for k in np.flatnonzero((found.memory > CLEARLY_SLOW) & ~zero)]
     if not numbers:
         return ""
     which = f"exponent {numbers[0]}" if len(numbers) == 1 else f"exponents {', '.join(numbers)}"

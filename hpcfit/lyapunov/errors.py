@@ -31,7 +31,13 @@ class Means:
     values: Array  # (q,)
     errors: Array  # (q,) standard errors
     half_widths: Array  # (q,) of 95 % intervals
-    slow: NDArray[np.bool_]  # (q,) correlated over times that are not short against the run
+    memory: Array  # (q,) power at the lowest frequencies over that at higher ones; 1: no correlation
+
+    @property
+    def slow(self) -> NDArray[np.bool_]:
+        """Correlated over times that are not short against the run, as far as can be seen."""
+        remembers: NDArray[np.bool_] = self.memory > SLOW
+        return remembers
 
 
 def means(series: Array) -> Means:
@@ -45,15 +51,15 @@ def means(series: Array) -> Means:
     between = ((of_lanes - values) ** 2).sum(axis=0) / lanes
     squares = _projections(series, min(HIGHEST, count - 1)) ** 2 / (lanes * count)  # (K, L, q)
     usual, slowest = (_variance(between, squares, wanted) for wanted in (FREEDOM, SLOW_FREEDOM))
-    slow = _remembers(usual[0], squares[_cosines(FREEDOM, lanes) :])
+    memory = _memory(usual[0], squares[_cosines(FREEDOM, lanes) :])
     widths = np.array([_student(freedom) * np.sqrt(variance) for variance, freedom in (usual, slowest)])
     errors = np.sqrt([usual[0], slowest[0]])
-    chosen = np.where(slow & (widths[1] > widths[0]), 1, 0)[None]
+    chosen = np.where((memory > SLOW) & (widths[1] > widths[0]), 1, 0)[None]
     return Means(
         values,
         np.take_along_axis(errors, chosen, axis=0)[0],
         np.take_along_axis(widths, chosen, axis=0)[0],
-        slow,
+        memory,
     )
 
 
@@ -80,12 +86,13 @@ def _variance(between: Array, squares: Array, wanted: int) -> tuple[Array, int]:
     return (between + used.sum(axis=(0, 1))) / freedom, freedom
 
 
-def _remembers(variance: Array, higher: Array) -> NDArray[np.bool_]:
-    """Whether low frequencies are stronger than higher ones."""
+def _memory(variance: Array, higher: Array) -> Array:
+    """Power at the lowest frequencies over that at higher ones (q,); 1 where it cannot be told."""
     if len(higher) * higher.shape[1] < FEWEST_HIGHER:
-        return np.zeros(len(variance), dtype=bool)
-    slow: NDArray[np.bool_] = variance > SLOW * higher.mean(axis=(0, 1))
-    return slow
+        return np.ones(len(variance))
+    usual = higher.mean(axis=(0, 1))
+    ratio: Array = np.divide(variance, usual, out=np.ones(len(variance)), where=usual > 0.0)
+    return ratio
 
 
 def _student(freedom: int) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hpcfit.records import Failure, Spectrum
+from hpcfit.records import Spectrum
 from hpcfit.reporting.layout import matched, number
 from hpcfit.reporting.spectra import summary
 
@@ -24,8 +24,8 @@ def row_cells(row: summary.Row, spectrum: Spectrum) -> tuple[str, ...]:
         matched(row.exponent, scale),
         "" if row.vanishes else number(row.error, 3),
         ("< " if row.vanishes else "± ") + number(row.half_width, 3),
-        number(row.exponent / np.log(2.0), 4),
-        "" if np.isnan(per_orbit) else number(per_orbit, 4),
+        "" if row.vanishes else number(row.exponent / np.log(2.0), 4),
+        "" if row.vanishes or np.isnan(per_orbit) else number(per_orbit, 4),
         "vanishes: at most C/T" if row.vanishes else "",
     )
 
@@ -41,25 +41,27 @@ def check_cells(check: summary.Check) -> tuple[str, ...]:
 
 
 def trajectory_header(spectrum: Spectrum) -> tuple[str, ...]:
-    """Number, kind, exponents, and why it ended early."""
-    return ("", "", *(f"λ{k + 1}" for k in range(_shown(spectrum))), "remark")
+    """Number, kind and exponents."""
+    return ("trajectory", "kind", *(f"λ{k + 1}" for k in range(_shown(spectrum))))
 
 
 def trajectory_cells(spectrum: Spectrum) -> list[tuple[str, ...]]:
     """The trajectories one by one, or of many those that are not in the means."""
     kinds, rates = summary.kinds(spectrum), summary.per_trajectory(spectrum)
-    ends = {failure.lane: failure for failure in spectrum.failures}
     listed: Sequence[int] = range(spectrum.trajectories)
     if spectrum.trajectories > MOST_TRAJECTORIES:
         listed = [int(lane) for lane in np.flatnonzero(~summary.averaged(spectrum))]
     return [
-        (
-            str(lane),
-            str(kinds[lane]),
-            *(number(rate, 5) for rate in rates[lane, : _shown(spectrum)]),
-            _end(ends[lane]) if lane in ends else "",
-        )
+        (str(lane), str(kinds[lane]), *(number(rate, 5) for rate in rates[lane, : _shown(spectrum)]))
         for lane in listed
+    ]
+
+
+def endings(spectrum: Spectrum) -> list[str]:
+    """Why some trajectories stopped early."""
+    return [
+        f"trajectory {each.lane} stopped at t = {number(each.time, 6)}: {each.outcome.value} ({each.cause})"
+        for each in spectrum.failures
     ]
 
 
@@ -78,7 +80,3 @@ def notes(spectrum: Spectrum) -> list[str]:
 
 def _shown(spectrum: Spectrum) -> int:
     return min(len(spectrum.exponents), MOST_EXPONENTS)
-
-
-def _end(failure: Failure) -> str:
-    return f"t = {number(failure.time, 6)}: {failure.outcome.value} ({failure.cause})"

@@ -16,6 +16,7 @@ from hpcfit.reporting.style import INK, PALE, styled
 WIDTH = 7.2  # inches: two columns of a journal
 MOST_PANELS = 4  # of exponents with errors
 MOST_LINES = 24
+DECADES = 3.5  # of time that are shown
 LATE = 1.5  # decades before the end that an axis has to hold
 ROOM = 1.15
 
@@ -56,8 +57,10 @@ def time_label(spectrum: Spectrum) -> str:
 
 
 def _panels(spectrum: Spectrum) -> list[summary.Row]:
-    """The first exponents with errors, and the last one."""
+    """The first exponents with errors, and the last one; of pairs of opposite sign the first half."""
     rows = [row for row in summary.rows(spectrum) if not row.vanishes]
+    if spectrum.hamiltonian and summary.whole(spectrum):
+        rows = [row for row in rows if row.number <= len(spectrum.exponents) // 2]
     return rows if len(rows) <= MOST_PANELS else [*rows[: MOST_PANELS - 1], rows[-1]]
 
 
@@ -95,11 +98,13 @@ def _draw_zeros(axis: Any, spectrum: Spectrum, history: Convergence, zeros: list
         tint = colour(k, len(spectrum.exponents))
         size = np.abs(history.exponents[:, k])
         size[size == 0.0] = np.nan
-        axis.plot(history.times, size, color=tint, linewidth=1.2, label=f"|λ{row.number}|")
+        dashes = {} if row is zeros[0] else {"dashes": (3, 2)}  # pairs lie upon each other
+        axis.plot(history.times, size, color=tint, linewidth=1.2, label=f"|λ{row.number}|", **dashes)
     draw_guide(axis, history.times)
     axis.set_xscale("log")
     axis.set_yscale("log")
-    axis.set_ylabel("vanishing")
+    axis.set_xlim(*_span(history.times))
+    axis.set_ylabel("exponents that vanish")
     axis.legend(loc="lower left", ncols=min(len(zeros) + 1, 4))
 
 
@@ -133,5 +138,6 @@ def _draw_many(axis: Any, spectrum: Spectrum, history: Convergence) -> None:
 
 
 def _span(times: Array) -> tuple[float, float]:
-    first, last = float(times[0]), float(times[-1])
+    last = float(times[-1])
+    first = max(float(times[0]), last * 10.0**-DECADES)
     return (first, last) if last > first else (0.5 * last, 2.0 * last)

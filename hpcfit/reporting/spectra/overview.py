@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from matplotlib.figure import Figure
 
 from hpcfit.records import Spectrum
-from hpcfit.reporting.layout import matched, number
+from hpcfit.reporting.layout import matched, number, running
 from hpcfit.reporting.spectra import convergence, section_figure, spectrum_figure, stretches, summary
 from hpcfit.reporting.style import INK, VERMILION, literal, styled
 
@@ -17,12 +15,12 @@ MOST_VALUES = 6
 def overview(spectrum: Spectrum, title: str) -> Figure:
     """Convergence beside the spectrum, the section or the growth along the way; the values above."""
     with styled():
-        text = textwrap.wrap(_values(spectrum), 125)
+        text = running(_values(spectrum), 150)
         figure = Figure(figsize=(11.0, 6.9 + 0.18 * len(text)), layout="constrained")
         figure.suptitle(literal(title, 90), x=0.012, ha="left", fontsize=12, fontweight="bold")
         head, body = figure.subfigures(2, 1, height_ratios=(0.05 + 0.19 * len(text), 6.4))
         color = INK if spectrum.converged else VERMILION
-        shown = "\n".join(literal(line, 135) for line in text)
+        shown = "\n".join(literal(line, 170) for line in text)
         head.text(0.012, 1.0, shown, va="top", ha="left", fontsize=8.5, color=color, linespacing=1.4)
         left, right = body.subfigures(1, 2, width_ratios=(1.0, 1.0), wspace=0.03)
         if spectrum.history is not None and len(spectrum.history.times):
@@ -36,7 +34,7 @@ def overview(spectrum: Spectrum, title: str) -> Figure:
         return figure
 
 
-def _values(spectrum: Spectrum) -> str:
+def _values(spectrum: Spectrum) -> list[str]:
     rows = summary.rows(spectrum)
     shown = [
         f"λ{row.number} = 0 (at most {number(row.bound, 2)})"
@@ -46,5 +44,5 @@ def _values(spectrum: Spectrum) -> str:
     ]
     more = [f"{len(rows) - MOST_VALUES} more"] if len(rows) > MOST_VALUES else []
     dimension = f"D = {summary.with_error(spectrum.dimension, spectrum.dimension_error)}"
-    lanes = f"{summary.lane_counts(spectrum)} of {number(spectrum.duration, 8)} each"
-    return f"{spectrum.outcome.value};  {lanes};  " + ",  ".join([*shown, *more, dimension])
+    lanes = f"{summary.lane_counts(spectrum)}, {spectrum.duration:,.10g} each"
+    return [spectrum.outcome.value, lanes, *shown, *more, dimension]

@@ -19,6 +19,7 @@ from hpcfit.reporting.spectra.spectrum_figure import spectrum_figure
 from hpcfit.reporting.spectra.stretches import MOST_REGULAR, regular_figure, stretches
 
 __all__ = ["TABLES_AT", "facts", "figures", "overview", "tables"]
+MOST_ENDINGS = 40
 TABLES_AT = 1  # the exponents come before the figures
 
 
@@ -55,6 +56,8 @@ def _convergence_caption(spectrum: Spectrum) -> str:
     if len(spectrum.exponents) > MOST_HUES:
         return "Running exponents over time, from the first (dark) to the last (bright)."
     text = "Running exponents over time with their 95 % bands, and their last values (grey)."
+    if spectrum.hamiltonian and summary.whole(spectrum):
+        text += " The others are their mirror images."
     if spectrum.zeros:
         text += " Below: moduli of the exponents that vanish; growth like that of time is the line ln t / t."
     return text
@@ -84,16 +87,17 @@ def tables(spectrum: Spectrum, provenance: Mapping[str, object]) -> str:
         blocks.append(table("Diagnostics", ("check", *cells.CHECK_HEADER), found, left=("remark",)))
     lanes = cells.trajectory_cells(spectrum)
     if lanes and (spectrum.trajectories > 1 or spectrum.failures):
-        header = ("trajectory", "kind", *cells.trajectory_header(spectrum)[2:])
+        header = cells.trajectory_header(spectrum)
         title = "Trajectories" if len(lanes) == spectrum.trajectories else "Trajectories not in the means"
-        blocks.append(table(title, header, lanes, left=("kind", "remark")))
+        blocks.append(table(title, header, lanes, left=("kind",)))
     values = [
         (name, number) for name, number in zip(spectrum.parameter_names, _parameters(spectrum), strict=True)
     ]
     if values:
         blocks.append(table("Parameters", ("name", "value"), values))
     warned = "".join(f"<p><strong>{escape(text)}.</strong></p>\n" for text in spectrum.warnings)
-    note = "".join(f'<p class="quiet">{escape(text)}</p>\n' for text in cells.notes(spectrum))
+    texts = [*cells.endings(spectrum)[:MOST_ENDINGS], *cells.notes(spectrum)]
+    note = "".join(f'<p class="quiet">{escape(text)}</p>\n' for text in texts)
     return f'{warned}<div class="tables">\n{"".join(blocks)}</div>\n{note}'
 
 

@@ -29,7 +29,7 @@ def draw_section(axis: Any, spectrum: Spectrum, section: Section) -> None:
     """Points by trajectory, on an axis."""
     points, owners = _thinned(section)
     lanes = np.unique(owners)
-    size = float(np.clip(60.0 / np.sqrt(max(len(points), 1)), 0.4, 3.0))
+    size = float(np.clip(110.0 / np.sqrt(max(len(points), 1)), 0.8, 3.5))
     for number, lane in enumerate(lanes):
         own = points[owners == lane]
         tint = INK if len(lanes) == 1 or len(lanes) > MOST_COLOURS else of_trajectory(number)

@@ -65,10 +65,10 @@ def draw_exponents(axis: Any, spectrum: Spectrum) -> None:
 
 def _write(axis: Any, row: summary.Row, tint: Any) -> None:
     text = "0" if row.vanishes else matched(row.exponent, 10.0 * row.error)
-    below = row.exponent < 0.0 and not row.vanishes
+    below, reach = row.exponent < 0.0 and not row.vanishes, np.nan_to_num(row.half_width)
     axis.annotate(
         text,
-        (row.number, row.exponent),
+        (row.number, row.exponent + (-reach if below else reach)),
         xytext=(0, -8 if below else 7),
         textcoords="offset points",
         ha="center",

@@ -17,6 +17,7 @@ from hpcfit.reporting.style import INK, PALE, styled
 STRETCHES = 120
 MOST_STEPS = 4  # trajectories that are drawn as lines
 MOST_REGULAR = 12
+LOW = 0.5  # of the mean: such stretches are seen against zero
 
 
 def stretches(spectrum: Spectrum) -> Figure:
@@ -33,7 +34,8 @@ def draw_stretches(figure: Any, axis: Any, spectrum: Spectrum) -> None:
     edges, rates = _rates(spectrum, lanes)
     mean = float(spectrum.exponents[0])
     if _few(spectrum):
-        axis.axhline(0.0, color=PALE, linewidth=0.7)
+        if rates.min() < LOW * mean:
+            axis.axhline(0.0, color=PALE, linewidth=0.7)
         for number, lane in enumerate(lanes):
             tint = INK if len(lanes) == 1 else of_trajectory(number)
             axis.stairs(rates[number], edges, color=tint, linewidth=0.8, baseline=None, label=f"{lane}")

@@ -22,6 +22,7 @@ from hpcfit.reporting.spectra import cells, summary
 
 MOST_ROWS = 40
 MOST_PLOTS = 4
+MOST_ENDINGS = 8
 
 
 def as_text(
@@ -35,7 +36,7 @@ def as_text(
     """The exponents with their errors, what follows from them, and whether they can be believed."""
     blocks = [_title(spectrum, width), _facts(spectrum, width), _exponents(spectrum)]
     blocks += [_notes(spectrum, width), _warnings(spectrum, width), _checks(spectrum)]
-    blocks.append(_trajectories(spectrum))
+    blocks.append(_trajectories(spectrum, width))
     if plots:
         blocks.append(_plots(spectrum, width, unicode))
     if provenance:
@@ -80,13 +81,16 @@ def _checks(spectrum: Spectrum) -> list[str]:
     return table(("check", *cells.CHECK_HEADER), rows, left=(0, 3)) if rows else []
 
 
-def _trajectories(spectrum: Spectrum) -> list[str]:
+def _trajectories(spectrum: Spectrum, width: int) -> list[str]:
     """One by one where there are few; of many those that are not in the means."""
-    rows = cells.trajectory_cells(spectrum)
     if spectrum.trajectories == 1 and not spectrum.failures:
         return []
-    header = ("trajectory", *cells.trajectory_header(spectrum)[1:])
-    return table(header, cut(rows, MOST_ROWS), left=(1, len(header) - 1)) if rows else []
+    rows = cells.trajectory_cells(spectrum)
+    ends = cells.endings(spectrum)
+    lines = table(cells.trajectory_header(spectrum), cut(rows, MOST_ROWS), left=(1,)) if rows else []
+    for text in ends[:MOST_ENDINGS]:
+        lines += textwrap.wrap(visible(text), width, subsequent_indent="  ")
+    return lines + ([f"… {len(ends) - MOST_ENDINGS} more"] if len(ends) > MOST_ENDINGS else [])
 
 
 def _plots(spectrum: Spectrum, width: int, unicode: bool) -> list[str]:
