@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,7 +35,8 @@ def added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
 def _row_words(values: NDArray[Any]) -> Words:
     """One word for each row (m,)."""
     wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)
-    words = np.ascontiguousarray(wide).reshape(len(values), -1).view(np.uint64)
+    words = np.ascontiguousarray(wide).view(np.uint64)
+    words = words.reshape(len(values), math.prod(values.shape[1:]))
     total = np.zeros(len(values), dtype=np.uint64)
     for k in range(words.shape[1]):
         total += _mixed(words[:, k] + np.uint64((k + 1) * _GOLDEN % 2**64))
