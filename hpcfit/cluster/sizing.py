@@ -27,7 +27,7 @@ class Sizes:
 
 
 def sizes(members: int, seconds_each: float, profile: Profile, tasks: int | None = None) -> Sizes:
-    """Tasks of half an hour, or of half the limit where that is shorter, and no more than the profile wants."""
+    """Tasks of half an hour, or of half a shorter limit, and no more of them than the profile wants."""
     asked = seconds_of(profile.time) if profile.time else 0
     target = min(TASK_SECONDS, asked / MARGIN) if asked else TASK_SECONDS
     return _cut(members, seconds_each, profile.ranks, target, tasks or 0, profile.max_tasks, asked)

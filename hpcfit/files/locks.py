@@ -55,7 +55,7 @@ def _take(path: Path, text: str) -> None:
 
 
 def _take_over(path: Path, stale: str, text: str) -> None:
-    """Replace the lock of a dead process; of several that try only one may, and only as long as it is that."""
+    """Replace the lock of a dead process; of several that try only one may, and only while it is that one."""
     token = path.with_name(f"{path.name}.{hashlib.sha256(stale.encode()).hexdigest()[:12]}")
     try:
         _make(token, text)
