@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from hpcfit.cluster.slurm import environment
 from hpcfit.records import InputError, Mistake
@@ -75,6 +77,20 @@ def run_tasks(
     finally:
         _tell(running.values(), signal.SIGTERM)
     return ended
+
+
+def ask_to_leave(holder: Mapping[str, Any]) -> None:
+    """Tell the process that works through a campaign to leave; it must be on this machine."""
+    if holder.get("host") != platform.node():
+        problem = f"its tasks run on {holder.get('host')}"
+        raise InputError(Mistake("cancel", problem, "give the command there"))
+    try:
+        os.kill(int(holder["pid"]), signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    except PermissionError:
+        problem = f"process {holder['pid']} belongs to another user"
+        raise InputError(Mistake("cancel", problem, "ask them")) from None
 
 
 def _begin(folder: Path, task: int, ranks: int) -> subprocess.Popen[bytes]:

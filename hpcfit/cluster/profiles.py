@@ -17,7 +17,7 @@ from typing import Any
 from hpcfit.cluster.times import seconds_of
 from hpcfit.records import InputError, Mistake
 
-# What a job file may ask for beside the keys: what a task gets, not what runs, where it writes or who hears of it.
+# What a job file may ask for beside the keys: what a task gets, not what runs, where it writes, who is told.
 RESOURCES = (
     *("begin", "constraint", "cpu-freq", "deadline", "distribution", "exclude", "exclusive", "gpus", "gres"),
     *("hint", "licenses", "mincpus", "nice", "nodelist", "nodes", "ntasks-per-node", "prefer", "priority"),

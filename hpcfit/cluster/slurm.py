@@ -23,6 +23,7 @@ SECONDS = 60.0  # that a controller has to answer
 _USUAL_ARRAY = 1001  # SLURM's own default of MaxArraySize
 _OF_SITE = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_CONF_SERVER", "SLURM_EXIT_ERROR", "SLURM_DEBUG_FLAGS")
 _OF_LAUNCHERS = ("SLURM_", "OMPI_COMM_", "OMPI_UNIVERSE", "PMIX_", "PMI_", "PRTE_")
+_NEVER = ("ARRAY_INX", "DEPENDENCY", "EXPORT", "IGNORE_PBS", "NO_REQUEUE", "WAIT")
 _UNLIKE_OPTION = {"time": "TIMELIMIT", "array": "ARRAY_INX"}
 
 
@@ -48,7 +49,7 @@ def environment(options: Sequence[str] = ()) -> dict[str, str]:
     """
     names = {option.removeprefix("--").partition("=")[0] for option in options}
     told = {f"SBATCH_{_UNLIKE_OPTION.get(name, name.upper().replace('-', '_'))}" for name in names}
-    told |= {"SBATCH_NO_REQUEUE", "SBATCH_EXPORT", "SBATCH_WAIT", "SBATCH_IGNORE_PBS"}
+    told |= {f"SBATCH_{name}" for name in _NEVER}
     return {
         name: value
         for name, value in os.environ.items()
