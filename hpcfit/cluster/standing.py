@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcfit.cluster.queue import Account, Entry
-from hpcfit.records import Campaign, Interval, Part, gaps
+from hpcfit.records import Campaign, Interval
 from hpcfit.records.campaigns import count
 from hpcfit.records.submissions import Standing, TaskStanding
 
@@ -23,7 +23,7 @@ class Files:
     finished: frozenset[int]  # tasks
     unfinished: Mapping[int, Sequence[Interval]]  # tasks, and what of each no part holds
     notes: Mapping[int, Mapping[str, Any]]  # the last of each task
-    written: Mapping[int, tuple[Part, float]]  # the last part of each task, and when it was written
+    paces: Mapping[int, float]  # members a second of unfinished tasks, by the times of their parts
     logs: Mapping[int, str]  # the last of each task
     merged: bool
 
@@ -94,9 +94,9 @@ def _course(note: Mapping[str, Any], jobs: Jobs, task: int) -> tuple[str, str, s
         return "running", f"process {note.get('pid', '')} here".replace("  ", " "), ""
     if jobs.here:
         return "waiting", "here", ""
-    if account := jobs.ended.get(task):
-        if account.state not in ("COMPLETED", "PENDING", "RUNNING"):
-            return "failed", account.nodes, f"{account.state} {account.exit_code} after {account.elapsed}"
+    account = jobs.ended.get(task)
+    if account and account.state not in ("COMPLETED", "PENDING", "RUNNING"):
+        return "failed", account.nodes, f"{account.state} {account.exit_code} after {account.elapsed}"
     if not note:
         return "missing", "", "not begun"
     place = str(note.get("host", ""))
@@ -108,20 +108,6 @@ def _course(note: Mapping[str, Any], jobs: Jobs, task: int) -> tuple[str, str, s
 
 
 def _rate(files: Files, running: Sequence[int]) -> float:
-    """Members a second of the tasks that run: what each has written since it began, by when it wrote last."""
-    total = 0.0
-    for task in running:
-        note = files.notes.get(task, {})
-        began = note.get("began")
-        if task not in files.written or not isinstance(began, int | float):
-            continue
-        part, when = files.written[task]
-        done = float(note.get("members_before", 0))
-        if when > began and part.last - part.first > 0:
-            total += max(part.last - part.first, done) / (when - began)
-    return total
-
-
-def open_members(plan: Campaign, task: int, held: Sequence[Interval]) -> int:
-    first, last = plan.tasks[task]
-    return count(gaps(held, first, last))
+    """Members a second of all tasks that run; those that have not written twice go as fast as the others."""
+    known = [files.paces[task] for task in running if task in files.paces]
+    return sum(known) / len(known) * len(running) if known else 0.0

@@ -11,9 +11,9 @@ from typing import Any
 
 from hpcfit.cluster import slurm
 from hpcfit.cluster.local import ask_to_leave
+from hpcfit.cluster.submitting import cancel_interrupted
 from hpcfit.commands.standing import alive_jobs
 from hpcfit.commands.verb import new_verb
-from hpcfit.cluster.submitting import cancel_interrupted
 from hpcfit.files.campaigns import read_plan
 from hpcfit.files.locks import holder, locked
 from hpcfit.files.submissions import read_submissions, record_submission

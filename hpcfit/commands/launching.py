@@ -78,8 +78,19 @@ def show_scripts(launch: Launch, tasks: Sequence[int]) -> None:
     for script in _scripts(launch, "hpcfit-dry-run", tasks):
         before = jobs[-1:] if script.array and launch.profile.max_running else [] if script.array else jobs
         command = f"cd {shlex.quote(str(launch.folder))} && sbatch --parsable --hold {script.file}"
-        print(f"# {script.file}\n# {command}".replace("\n# cd", "\n# cd") + f"\n{script.text(before)}")
+        print(f"# {script.file}: {command}\n{script.text(before)}")
         jobs.append(f"JOB{len(jobs) + 1}")
+
+
+def show_missing(launch: Launch, *, local: bool) -> None:
+    """What resume would do, without a lock: nothing is changed."""
+    missing = unfinished_tasks(launch.folder, launch.plan)
+    if not local:
+        submissions = [each for each in read_submissions(launch.folder) if each.state == RELEASED]
+        alive = alive_tasks(slurm.queue(), offsets_of(submissions))
+        show_scripts(launch, [task for task in missing if task not in alive])
+    else:
+        log.info("%d tasks would be worked on here", len(missing))
 
 
 def _scripts(launch: Launch, token: str, tasks: Sequence[int]) -> list[Script]:

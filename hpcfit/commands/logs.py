@@ -18,7 +18,11 @@ TAIL = 65536  # bytes of each log, unless all is asked for
 
 def add(verbs: Any) -> None:
     parser = new_verb(
-        verbs, "logs", "print what the task of a member said", "hpcfit logs campaign 4711", "hpcfit logs campaign merge"
+        verbs,
+        "logs",
+        "print what the task of a member said",
+        "hpcfit logs campaign 4711",
+        "hpcfit logs campaign merge",
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of the campaign")
     parser.add_argument("member", metavar="MEMBER", help="number of a member, from 1; or: merge")
@@ -37,7 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
         head = f"member {arguments.member}: task {task}, members {first + 1:,} to {last:,}"
         prefix = str(task)
         for _, writer, note in (each for each in notes(folder) if each[0] == task):
-            told = ", ".join(f"{key} {visible(str(value))}" for key, value in note.items() if value is not None)
+            told = ", ".join(
+                f"{key} {visible(str(value))}" for key, value in note.items() if value is not None
+            )
             head += f"\n  {writer}: {told}"
     print(head)
     found = _logs(folder, prefix)
@@ -64,7 +70,9 @@ def _logs(folder: Path, prefix: str) -> list[Path]:
         names = os.listdir(folder / "logs")
     except FileNotFoundError:
         return []
-    own = [folder / "logs" / name for name in names if name.startswith(f"{prefix}.") and name.endswith(".out")]
+    own = [
+        folder / "logs" / name for name in names if name.startswith(f"{prefix}.") and name.endswith(".out")
+    ]
     return sorted(own, key=lambda path: path.stat().st_mtime)
 
 

@@ -28,8 +28,8 @@ class Cost:
 
 
 def pilot(sweep: Sweep) -> Cost:
-    """Compute 1, 8, 64, ... members from all over the plan until that takes a second; compile what they need."""
-    check_problem(sweep.bench, SERIAL, strict=sweep.strict)
+    """Compute 1, 8, 64, ... members from all over the plan until that takes a second."""
+    check_problem(SERIAL, sweep.bench, strict=sweep.strict)
     members, tried = sweep.plan.members, 1
     while True:
         numbers = 1 + (np.arange(tried) * members) // tried

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hpcfit.cluster import slurm
 from hpcfit.cluster.queue import Account, Entry, alive_tasks
 from hpcfit.cluster.standing import Files, Jobs, standing
 from hpcfit.files import campaigns
-from hpcfit.files.locks import holder
+from hpcfit.files.locks import holder, is_alive
+from hpcfit.files.outcomes import failed_members
 from hpcfit.files.submissions import read_submissions
-from hpcfit.records import Campaign, Part
+from hpcfit.records import Campaign
 from hpcfit.records.submissions import CANCELLED, LOCAL, RELEASED, Standing, Submission
 
 _LOG = re.compile(r"(\d+)\.(.+)\.out")
@@ -61,7 +62,7 @@ def files_of(folder: Path, plan: Campaign) -> Files:
         finished=frozenset(task for task in range(len(plan.tasks)) if task not in unfinished),
         unfinished=unfinished,
         notes={task: note for task, _, note in campaigns.notes(folder)},
-        written=_last_parts(folder),
+        paces=_paces(folder),
         logs=_logs(folder),
         merged=campaigns.result_file(folder).exists(),
     )
@@ -73,19 +74,42 @@ def _accounts(submissions: Sequence[Submission]) -> dict[int, Account]:
     return {index + offsets[job]: account for (job, index), account in found.items() if index >= 0}
 
 
-def _last_parts(folder: Path) -> dict[int, tuple[Part, float]]:
-    """By task, the part that lies furthest on, and when it was written."""
-    last: dict[int, Part] = {}
+def _paces(folder: Path) -> dict[int, float]:
+    """Members a second, by task, between the first and the last part of its last writer."""
+    parts: dict[tuple[int, str], list[tuple[float, int]]] = {}
     for part in campaigns.parts(folder):
-        if part.task not in last or part.last > last[part.task].last:
-            last[part.task] = part
-    found = {}
-    for task, part in last.items():
         try:
-            found[task] = part, campaigns.part_file(folder, part).stat().st_mtime
+            when = campaigns.part_file(folder, part).stat().st_mtime
         except FileNotFoundError:
             continue  # its task has just joined its parts
-    return found
+        parts.setdefault((part.task, part.writer), []).append((when, part.last - part.first))
+    found: dict[int, tuple[float, float]] = {}
+    for (task, _), written in parts.items():
+        written.sort()
+        seconds = written[-1][0] - written[0][0]
+        if seconds > 0:
+            pace = sum(members for _, members in written[1:]) / seconds
+            found[task] = max(found.get(task, (0.0, 0.0)), (written[-1][0], pace))
+    return {task: pace for task, (_, pace) in found.items()}
+
+
+def failures(folder: Path, files: Files) -> dict[str, int]:
+    """Members that ended without success, by reason."""
+    if files.merged:
+        return failed_members([campaigns.result_file(folder)])
+    tasks = [campaigns.task_file(folder, task) for task in sorted(files.finished)]
+    parts = [campaigns.part_file(folder, part) for part in campaigns.parts(folder)]
+    return failed_members([*tasks, *parts])
+
+
+def _local_tasks(folder: Path) -> list[int]:
+    """Tasks on which a process of this machine works, by their notes."""
+    own = platform.node()
+    return [
+        task
+        for task, _, note in campaigns.notes(folder)
+        if note.get("status") is None and note.get("host") == own and is_alive(note.get("pid"))
+    ]
 
 
 def _logs(folder: Path) -> dict[int, str]:

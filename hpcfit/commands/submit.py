@@ -1,20 +1,31 @@
-"""hpcfit submit JOB.toml -d DIR: make a campaign of an ensemble, and hand its tasks to SLURM or to this machine."""
+"""hpcfit submit JOB.toml -d DIR: a campaign of an ensemble, its tasks handed to SLURM or to this machine."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 from hpcfit.cluster import slurm
+from hpcfit.cluster.local import cores
+from hpcfit.cluster.profiles import Profile
 from hpcfit.cluster.sizing import Sizes, local_sizes, sizes
-from hpcfit.commands.campaigns import Ready, prepared, refuse_unless_ensemble
 from hpcfit.commands.clusters import add_cluster_options, chosen_profile, given_options, wants_local
-from hpcfit.commands.launching import Launch, launch
-from hpcfit.commands.loading import load
+from hpcfit.commands.launching import Launch, launch_local, launch_slurm, show_scripts
+from hpcfit.commands.loading import Inputs, load, load_model, placing
+from hpcfit.commands.pilot import Cost, pilot
+from hpcfit.commands.preparing import existing, extended, planned, prepare
+from hpcfit.commands.sweeps import Sweep
 from hpcfit.commands.verb import new_verb
-from hpcfit.reporting.standing import duration
+from hpcfit.files.locks import locked
+from hpcfit.files.submissions import read_submissions
+from hpcfit.records import Campaign, InputError, Mistake
+from hpcfit.records.submissions import CANCELLED, LOCAL
+from hpcfit.reporting.standing import duration, size
 
 log = logging.getLogger(__name__)
 
@@ -36,3 +47,120 @@ def add(verbs: Any) -> None:
     parser.add_argument("--tasks", type=int, help="how many; default: as many as take half an hour each")
     add_cluster_options(parser)
     parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    folder, local = arguments.directory, wants_local(arguments)
+    inputs = _ensemble(arguments)
+    profile = _profile(arguments, inputs)
+    if not local:
+        slurm.max_array_size()  # a SLURM that does not answer is told before anything is computed
+        _refuse_folder(folder)
+    before = existing(folder, inputs)
+    _use_target(profile, local)
+    sweep = Sweep(inputs, placing(inputs.job, lambda: load_model(inputs.job)))
+    cost = placing(inputs.job, lambda: pilot(sweep))
+    members = sweep.plan.members - (before.members if before else 0)
+    found = _sizes(arguments, profile, cost, max(members, 1), local)
+    _tell(sweep, cost, found, before, local)
+    options = given_options(arguments)
+    if arguments.dry_run:
+        plan = planned(inputs, sweep, found, profile.ranks, arguments.set, "")
+        if not local:
+            show_scripts(Launch(folder, plan, profile, options, found.limit), range(len(plan.tasks)))
+        return 0
+    made = False
+    try:
+        made = _made(folder)
+        with locked(folder, LOCAL if local else "submit"):
+            before = existing(folder, inputs)  # again, as nobody else changes it now
+            if before is None:
+                plan = prepare(folder, inputs, sweep, found, profile.ranks, arguments.set)
+            else:
+                plan = extended(folder, before, sweep.plan.members, found.members)
+            launch = Launch(folder, plan, profile, options, found.limit)
+            return launch_local(launch) if local else launch_slurm(launch)
+    except BaseException as error:
+        if made:
+            _remove_unused(folder)
+        if isinstance(error, OSError):
+            problem = f"cannot write here: {error.strerror}"
+            remedy = "choose another folder, or make room"
+            raise InputError(Mistake(str(folder), problem, remedy, "-d")) from None
+        raise
+
+
+def _ensemble(arguments: argparse.Namespace) -> Inputs:
+    inputs = load(arguments.job, arguments.set)
+    job = inputs.job
+    if job.kind != "ensemble":
+        problem, remedy = "a campaign is an ensemble", f"run this job by: hpcfit run {arguments.job}"
+        raise InputError(Mistake(job.document.place("kind"), problem, remedy, "kind", job.kind))
+    if key := job.not_runnable:
+        problem = "this version cannot run it"
+        raise InputError(Mistake(job.document.place(key), problem, "choose another", key))
+    if arguments.tasks is not None and arguments.tasks < 1:
+        raise InputError(Mistake("--tasks", f"{arguments.tasks} is no number of tasks", "give 1 or more"))
+    return inputs
+
+
+def _profile(arguments: argparse.Namespace, inputs: Inputs) -> Profile:
+    job = inputs.job
+    place = job.document.place("cluster")
+    return chosen_profile(arguments.cluster, job["cluster"], place, given_options(arguments))
+
+
+def _refuse_folder(folder: Path) -> None:
+    """SLURM would read numbers of jobs into such a name."""
+    if "%" in str(folder.absolute()) or "\\" in str(folder.absolute()):
+        problem = "SLURM gives % and \\ in the names of folders a meaning of its own"
+        raise InputError(Mistake(str(folder), problem, "choose another folder", "-d"))
+
+
+def _use_target(profile: Profile, local: bool) -> None:
+    """Machine code is built for the CPU that the profile names, and tried here."""
+    if profile.cpu and not local:
+        os.environ["HPCFIT_CPU"] = profile.cpu
+
+
+def _sizes(arguments: argparse.Namespace, profile: Profile, cost: Cost, members: int, local: bool) -> Sizes:
+    if local:
+        slots = profile.max_running or max(cores() // profile.ranks, 1)
+        return local_sizes(members, cost.seconds, profile.ranks, slots, arguments.tasks)
+    return sizes(members, cost.seconds, profile, arguments.tasks)
+
+
+def _tell(sweep: Sweep, cost: Cost, found: Sizes, before: Campaign | None, local: bool) -> None:
+    """What it will take, before anything is done."""
+    members = sweep.plan.members
+    new = members - (before.members if before else 0)
+    where = "on this machine's cores" if local else f"limit {duration(found.limit)} each"
+    cells = f" ({sweep.plan.cells:,} cells)" if sweep.plan.cells > 1 else ""
+    log.info("members     %s%s%s", f"{members:,}", cells, f", {new:,} of them new" if before else "")
+    if new > 0:
+        log.info("tasks       %s of about %s, %s", f"{found.tasks:,}", duration(found.seconds), where)
+        hours = new * cost.seconds / 3600
+        log.info("core-hours  %.3g (%.3g ms a member, tried with %d)", hours, cost.seconds * 1e3, cost.tried)
+        log.info("bytes       %s at most; files: %d", size(2 * new * cost.bytes), 2 * found.tasks + 10)
+
+
+def _made(folder: Path) -> bool:
+    """Make the folder if it is not there; whether this process did."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return False
+    return True
+
+
+def _remove_unused(folder: Path) -> None:
+    """A folder that was made for nothing; it stays if jobs may know it or something is done in it."""
+    used = (folder / "tasks").is_dir() and any((folder / "tasks").iterdir())
+    try:
+        submissions = read_submissions(folder)
+    except InputError:
+        return
+    if not used and all(each.state == CANCELLED for each in submissions):
+        shutil.rmtree(folder, ignore_errors=True)
+        log.debug("removed %s", shlex.quote(str(folder)))

@@ -38,6 +38,11 @@ def holder(folder: Path) -> dict[str, Any] | None:
     return None if text is None or _is_stale(text) else _parsed(text)
 
 
+def is_alive(pid: object) -> bool:
+    """Whether there is such a process on this machine."""
+    return isinstance(pid, int) and pid > 0 and _birth(pid) != ""
+
+
 def _take(path: Path, text: str) -> None:
     try:
         _make(path, text)

@@ -54,7 +54,12 @@ def _totals(standing: Standing) -> list[str]:
         ("remark", list(standing.remarks)),
         ("next", _next(standing)),
     ]
-    return [line for name, entries in rows if entries for line in running(map(visible, entries), WIDTH, f"{name:9}")]
+    return [
+        line
+        for name, entries in rows
+        if entries
+        for line in running(map(visible, entries), WIDTH, f"{name:9}")
+    ]
 
 
 def _rate(standing: Standing) -> list[str]:
@@ -106,3 +111,12 @@ def duration(seconds: float) -> str:
     if seconds < 6000:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"

@@ -17,7 +17,7 @@ from hpcfit.records import InputError
 from hpcfit.records.submissions import BEGUN, CANCELLED, RELEASED, Submission
 from tests.minicluster import command, empty_queue, minicluster, wait_for
 
-# Stands for `python -m hpcfit task . N` and `python -m hpcfit merge .`; the first turn of task 1 leaves early.
+# Stands for `python -m hpcfit task . N` and `... merge .`; in its first turn task 1 leaves early.
 WORKER = """#!/bin/bash
 [ "$3" = merge ] && { ls done* > list; mv list merged; exit 0; }
 echo "task $5 of $SLURM_JOB_NAME"
@@ -60,7 +60,7 @@ def folder(tmp_path: Path, cluster: Path) -> Iterator[Folder]:
 
 
 def test_arrays_run_and_the_merge_comes_last(folder: Folder) -> None:
-    """Two arrays, as indices must be below 11; the task that leaves early is queued again before the merge."""
+    """Two arrays, as indices must be below 11; a task that leaves early is queued again before the merge."""
     done = folder.submit([0, 1, 9, 10, 12])
     assert [(array.offset, array.tasks) for array in done.arrays] == [(0, 3), (10, 2)]
     wait_for((folder.path / "merged").exists, 40, "the merge")
@@ -74,12 +74,18 @@ def test_arrays_run_and_the_merge_comes_last(folder: Folder) -> None:
 def test_all_is_recorded_before_anything_runs(folder: Folder) -> None:
     done = folder.submit([0, 10])
     states = [(len(each.arrays), bool(each.merge), each.state) for each in folder.history]
-    assert states == [(0, False, BEGUN), (1, False, BEGUN), (2, False, BEGUN), (2, True, BEGUN), (2, True, RELEASED)]
+    assert states == [
+        (0, False, BEGUN),
+        (1, False, BEGUN),
+        (2, False, BEGUN),
+        (2, True, BEGUN),
+        (2, True, RELEASED),
+    ]
     assert folder.history[-1] == done
 
 
 def test_an_unknown_partition_is_told_in_the_words_of_sbatch(folder: Folder) -> None:
-    with pytest.raises(InputError, match="sbatch: .*invalid partition specified: nowhere"):
+    with pytest.raises(InputError, match=r"sbatch: .*invalid partition specified: nowhere"):
         folder.submit([0], Profile(partition="nowhere"))
     assert empty_queue()
     assert folder.history[-1].state == CANCELLED
@@ -109,7 +115,7 @@ def test_if_one_of_several_is_refused_all_are_cancelled(
 def test_what_an_interrupted_submission_left_behind_is_cancelled(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after kill -9: jobs wait, held, and the last was not recorded any more; its comment tells whose it is."""
+    """As after kill -9: jobs wait, held; the last was not recorded any more, but its comment tells whose it is."""
 
     def killed(jobs: list[str]) -> None:
         raise SystemExit
@@ -175,14 +181,15 @@ def test_several_ranks_meet_under_the_launcher(folder: Folder) -> None:
 
 def test_one_rank_that_dies_ends_the_others(folder: Folder) -> None:
     folder.worker.write_text(
-        '#!/bin/bash\n[ "$3" = merge ] && { touch merged; exit 0; }\n[ "$SLURM_PROCID" = 1 ] && kill -9 $$\nsleep 600\n'
+        '#!/bin/bash\n[ "$3" = merge ] && { touch merged; exit 0; }\n'
+        '[ "$SLURM_PROCID" = 1 ] && kill -9 $$\nsleep 600\n'
     )
     folder.submit([0], Profile(ranks=2))
     wait_for((folder.path / "merged").exists, 40, "the merge")
 
 
 def test_the_warning_reaches_the_ranks(folder: Folder) -> None:
-    """scancel stands for the limit of time: USR1 goes to the ranks, the script goes on and asks for another turn."""
+    """scancel stands for the limit of time: USR1 goes to the ranks, the script asks for another turn."""
     folder.worker.write_text(
         '#!/bin/bash\n[ "$3" = merge ] && { touch merged; exit 0; }\n'
         '[ -e again ] && exit 0\ntrap "touch again; exit 75" USR1\ntouch ready\nsleep 60 & wait\n'
