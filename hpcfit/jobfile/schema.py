@@ -138,6 +138,10 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "time": Key(values.text, "limit per task, as in 01:00:00"),
         "memory": Key(values.text, "per rank, as in 2G"),
         "ranks": Key(values.whole(1, 10**6), "MPI ranks per task"),
+        "qos": Key(values.text, "SLURM quality of service"),
+        "max_tasks": Key(values.whole(1, 10**6), "of the campaign"),
+        "max_running": Key(values.whole(1, 10**6), "tasks at once"),
+        "options": Key(values.texts, 'further resources, as in ["--constraint=rome"]'),
     },
 }
 

@@ -120,6 +120,13 @@ def names(value: Any) -> tuple[str, ...]:
     return tuple(parts)
 
 
+def texts(value: Any) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, list):
+        raise InputError("must be a list of texts")
+    return tuple(text(entry) for entry in value)
+
+
 def table_of(reader: Reader) -> Reader:
     """A table whose values all go through the same reader."""
 

@@ -115,7 +115,7 @@ def test_if_one_of_several_is_refused_all_are_cancelled(
 def test_what_an_interrupted_submission_left_behind_is_cancelled(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after kill -9: jobs wait, held; the last was not recorded any more, but its comment tells whose it is."""
+    """As after kill -9: jobs wait, held; the last was not recorded any more, its comment tells."""
 
     def killed(jobs: list[str]) -> None:
         raise SystemExit
