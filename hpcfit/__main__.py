@@ -16,7 +16,10 @@ from hpcfit.mpi.together import is_agreed
 from hpcfit.mpi.world import world
 from hpcfit.records import InputError
 
-VERBS = ("run", "check", "show", "report", "task", "merge", "models", "doctor")
+VERBS = (
+    *("run", "check", "show", "report", "submit", "status", "resume", "cancel", "logs", "task", "merge"),
+    *("models", "doctor"),
+)
 BUG, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 

@@ -6,7 +6,7 @@ import logging
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,8 @@ from hpcfit.cluster.profiles import Profile
 from hpcfit.cluster.queue import alive_tasks
 from hpcfit.cluster.scripts import LEAVE_EARLY, Work
 from hpcfit.cluster.submitting import Script, cancel_interrupted, new_submission, scripts, submit
+from hpcfit.commands.merging import merged
+from hpcfit.commands.opening import opened
 from hpcfit.commands.progress import ProgressLine
 from hpcfit.commands.standing import alive_jobs, offsets_of
 from hpcfit.files.campaigns import done_members, result_file, unfinished_tasks
@@ -98,7 +100,7 @@ def _scripts(launch: Launch, token: str, tasks: Sequence[int]) -> list[Script]:
     return scripts(launch.profile, work, tasks, slurm.max_array_size())
 
 
-def launch_local(launch: Launch, merge: Callable[[], int]) -> int:
+def launch_local(launch: Launch) -> int:
     """Work on what is missing with all cores, then merge; the folder's lock is held."""
     folder, plan, ranks = launch.folder, launch.plan, launch.profile.ranks
     _refuse_if_alive(folder)
@@ -121,7 +123,9 @@ def launch_local(launch: Launch, merge: Callable[[], int]) -> int:
     if unfinished_tasks(folder, plan):
         log.warning(go_on)
         return LEAVE_EARLY
-    return merge()
+    target, said = merged(opened(folder), partial=False)
+    log.info("%s -> %s", said, target)
+    return 0
 
 
 def _refuse_if_alive(folder: Path) -> None:

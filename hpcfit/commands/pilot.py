@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcfit.commands.sweeps import Sweep
+from hpcfit.commands.sweeps import Sweep, compile_all
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.studies.ensemble import check_problem, rows_in_rounds
 
@@ -28,8 +28,9 @@ class Cost:
 
 
 def pilot(sweep: Sweep) -> Cost:
-    """Compute 1, 8, 64, ... members from all over the plan until that takes a second."""
+    """Compile all that members need, then compute 1, 8, 64, ... of them until that takes a second."""
     check_problem(SERIAL, sweep.bench, strict=sweep.strict)
+    compile_all(sweep)
     members, tried = sweep.plan.members, 1
     while True:
         numbers = 1 + (np.arange(tried) * members) // tried

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +21,18 @@ def failed_members(files: Iterable[Path]) -> dict[str, int]:
     for path in files:
         try:
             with h5py.File(path, "r") as file:
-                dataset = file["outcomes"]
-                names = {code: name for name, code in h5py.check_enum_dtype(dataset.dtype).items()}
-                codes, found = np.unique(dataset[()], return_counts=True)
-        except (OSError, KeyError):
+                counts.update(_counted(h5py, file))
+        except (OSError, KeyError, ValueError):
             continue
-        for code, members in zip(codes.tolist(), found.tolist(), strict=True):
-            counts[names[code]] += members
     counts.pop(Outcome.CONVERGED.name, None)
     return {Outcome[name].value: members for name, members in counts.items()}
+
+
+def _counted(h5py: Any, file: Any) -> dict[str, int]:
+    """Members by how they ended: joined files tell, of parts the members are counted."""
+    if "ended" in file.attrs:
+        return dict(json.loads(file.attrs["ended"]))
+    dataset = file["outcomes"]
+    names = {code: name for name, code in h5py.check_enum_dtype(dataset.dtype).items()}
+    codes, members = np.unique(dataset[()], return_counts=True)
+    return {names[code]: count for code, count in zip(codes.tolist(), members.tolist(), strict=True)}

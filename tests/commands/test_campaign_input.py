@@ -186,9 +186,7 @@ def test_what_is_no_campaign(verb: str, decay: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("member", ["0", "21", "-1", "x", "1.5", "²"])
-def test_members_that_are_not_there(
-    member: str, campaign: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_members_that_are_not_there(member: str, campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, "logs", "camp", *([] if member != "-1" else ["--"]), member)
     assert "give a number from 1 to 20, or merge" in said
 

@@ -31,23 +31,33 @@ c = 2.0
 """
 
 
-def hpcfit(*arguments: object, cwd: Path, seconds: float = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+def start(*arguments: object, cwd: Path, **variables: str) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    return subprocess.Popen(
         [sys.executable, "-m", "hpcfit", *map(str, arguments)],
         cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=seconds,
     )
 
 
+def hpcfit(
+    *arguments: object, cwd: Path, seconds: float = 120, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """The same, awaited."""
+    run = start(*arguments, cwd=cwd, **variables)
+    out, said = run.communicate(timeout=seconds)
+    return subprocess.CompletedProcess(run.args, run.returncode, out, said)
+
+
 def numbers(file: Path) -> dict[str, np.ndarray]:
-    """All datasets of a result but timings and provenance."""
+    """All numeric datasets of a result; timings and provenance are attributes."""
     found = {}
 
     def visit(name: str, entry: object) -> None:
-        if isinstance(entry, h5py.Dataset) and not name.startswith(("provenance", "timings")):
+        if isinstance(entry, h5py.Dataset) and entry.dtype.kind in "iufb":
             found[name] = entry[()]
 
     with h5py.File(file, "r") as opened:
