@@ -15,7 +15,7 @@ from typing import Any
 from hpcfit.cluster import slurm
 from hpcfit.cluster.local import cores, run_tasks, stoppable
 from hpcfit.cluster.profiles import Profile
-from hpcfit.cluster.queue import alive_tasks
+from hpcfit.cluster.queue import Entry, alive_tasks
 from hpcfit.cluster.scripts import LEAVE_EARLY, Work
 from hpcfit.cluster.submitting import Script, cancel_interrupted, new_submission, scripts, submit
 from hpcfit.commands.merging import merged
@@ -50,6 +50,7 @@ def launch_slurm(launch: Launch) -> int:
     cancel_interrupted(submissions, entries, record)
     submissions = [each for each in submissions if each.state == RELEASED]
     alive = alive_tasks(entries, offsets_of(submissions))
+    _release_held(alive)
     missing = [task for task in unfinished_tasks(folder, launch.plan) if task not in alive]
     merges = [job for job in alive_jobs(submissions, entries) if job in {each.merge for each in submissions}]
     if not missing and (merges or (not alive and result_file(folder).exists())):
@@ -72,6 +73,14 @@ def launch_slurm(launch: Launch) -> int:
         shlex.quote(str(folder)),
     )
     return 0
+
+
+def _release_held(alive: Mapping[int, Entry]) -> None:
+    """Jobs that their user holds, or that a controller that died has forgotten to release."""
+    held = sorted({entry.job for entry in alive.values() if entry.reason == "JobHeldUser"}, key=int)
+    if held:
+        slurm.release(held)
+        log.info("released: job %s, which was held", ", ".join(held))
 
 
 def show_scripts(launch: Launch, tasks: Sequence[int]) -> None:

@@ -23,11 +23,15 @@ MEMBERS_KEY = "ensemble.members"
 
 def existing(folder: Path, inputs: Inputs) -> Campaign | None:
     """The campaign that is there already; it must be of the same job."""
-    if not plan_file(folder).exists():
-        if folder.exists() and (not folder.is_dir() or _has_others_files(folder)):
-            problem = "exists and is no campaign of hpcfit"
-            raise InputError(Mistake(str(folder), problem, "choose another folder", "-d"))
-        return None
+    try:
+        if not plan_file(folder).exists():
+            if folder.exists() and (not folder.is_dir() or _has_others_files(folder)):
+                problem = "exists and is no campaign of hpcfit"
+                raise InputError(Mistake(str(folder), problem, "choose another folder", "-d"))
+            return None
+    except OSError as error:
+        problem = f"cannot be looked at: {error.strerror}"
+        raise InputError(Mistake(str(folder), problem, "choose another folder", "-d")) from None
     plan = read_plan(folder)
     if plan.identity != inputs.campaign_identity:
         problem = "belongs to another job, or its job, data or model file have changed since"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,10 +35,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def status(folder: Path) -> dict[str, object]:
+def status(folder: Path) -> dict[str, Any]:
     done = hpcfit("status", folder.name, "--json", cwd=folder.parent)
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -131,10 +132,8 @@ def test_tasks_that_were_killed_are_missing_until_resumed(tmp_path: Path, cluste
     assert f"--array={min(open_tasks(found))}-3%1" in script
 
 
-def open_tasks(found: dict[str, object]) -> list[int]:
-    tasks = found["tasks"]
-    assert isinstance(tasks, list)
-    return [task["task"] for task in tasks if task["state"] != "done"]
+def open_tasks(found: dict[str, Any]) -> list[int]:
+    return [task["task"] for task in found["tasks"] if task["state"] != "done"]
 
 
 def test_cancel_ends_the_recorded_jobs_and_no_others(tmp_path: Path, cluster: Path) -> None:
@@ -172,7 +171,7 @@ def test_a_controller_that_is_away_is_no_reason_to_submit_twice(tmp_path: Path, 
     assert done.returncode == 0, done.stderr
     record = (tmp_path / "camp" / "submissions.json").read_bytes()
     pid = int((cluster / "run" / "slurmctld.pid").read_text())
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pid, signal.SIGTERM)  # killed, it would forget what it did in the last seconds
     try:
         for command in (("resume", "camp"), ("resume", "camp", "--local")):
             refused = hpcfit(*command, cwd=tmp_path, **told)
@@ -208,6 +207,21 @@ def test_two_resumes_at_once_submit_every_task_once(tmp_path: Path, cluster: Pat
     assert len(alive()) == 2  # an array and its merge
     assert hpcfit("cancel", "camp", cwd=tmp_path).returncode == 0
     wait_for(empty_queue, 30)
+
+
+def test_held_jobs_are_released_by_resume(tmp_path: Path, cluster: Path) -> None:
+    decay(tmp_path)
+    (tmp_path / "clusters.toml").write_text('[slow]\npartition = "main"\nsetup = ["sleep 5"]\n')
+    told = {"HPCFIT_CLUSTERS": str(tmp_path / "clusters.toml")}
+    options = ("--cluster", "slow", "--max-running", 1, "--tasks", 2)
+    done = hpcfit("submit", "decay.toml", "-d", "camp", *options, cwd=tmp_path, **told)
+    assert done.returncode == 0, done.stderr
+    (submission,) = json.loads((tmp_path / "camp" / "submissions.json").read_text())["submissions"]
+    subprocess.run(["scontrol", "hold", submission["arrays"][0]["job"]], check=True)
+    assert "held" in {task["state"] for task in status(tmp_path / "camp")["tasks"]}
+    again = hpcfit("resume", "camp", cwd=tmp_path, **told)
+    assert "released: job" in again.stderr
+    wait_for((tmp_path / "camp" / "result.h5").exists, 60, "the result")
 
 
 def alive() -> set[str]:
