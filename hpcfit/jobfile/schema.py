@@ -15,7 +15,7 @@ from hpcfit.leastsq.strategy import PHASES
 from hpcfit.linear.solvers import SOLVERS
 
 KINDS = ("simulate", "fit", "lyapunov", "ensemble")
-RUNNABLE = ("simulate", "fit", "ensemble")  # the others can be checked; their studies come
+RUNNABLE = ("simulate", "fit", "lyapunov", "ensemble")
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,36 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "method": Key(values.choice(*METHODS), "integrator; absent: compiled where the model allows it"),
     },
     "lyapunov": {
-        "duration": Key(values.positive, "time units per trajectory", required=True),
-        "trajectories": Key(values.whole(1, 10**6), "how many", 1),
+        "duration": Key(
+            values.positive, "time units (of a map: iterations) of each trajectory", required=True
+        ),
+        "trajectories": Key(values.whole(1, 10**6), "how many; absent: 1, or as many as there are `starts`"),
+        "exponents": Key(values.whole(1, 10_000), "how many, the largest ones; absent: all"),
+        "transient": Key(values.not_negative, "time that is discarded; absent: a twentieth of the duration"),
+        "interval": Key(
+            values.positive, "time between two orthonormalisations; absent: as fast as tangents diverge"
+        ),
+        "block": Key(
+            values.positive, "time of a finite-time exponent; absent: about a 1024th of the duration"
+        ),
+        "error": Key(values.positive, "end when all standard errors are below it; absent: at the duration"),
+        "begin": Key(values.number, "time at the start, for systems that depend on it", 0.0),
+        "starts": Key(
+            values.list_of(_NUMBERS),
+            "further starts, one table each; absent: points far apart on the orbit of the first",
+        ),
+        "spacing": Key(values.positive, "time between such points; absent: the transient and more"),
+        "invariant": Key(values.number, "energy that every start must have; others are refused"),
+        "section": Key(values.section, "{surface, direction = 1 | -1 | 0, axes, points}: a Poincaré section"),
+        "symplectic": Key(
+            values.boolean, "conjugate tangents in pairs; absent: where the system is Hamiltonian"
+        ),
+        "method": Key(values.choice(*METHODS), "integrator; absent: compiled where the model allows it"),
+        "tolerance": Key(_TOLERANCE, "relative local error; absent: the method's own"),
+        "from": Key(values.text, "the result of a fit, whose estimates take the place of [truth]"),
+        "draws": Key(
+            values.whole(1, 10**6), "further parameters and starts, drawn from the covariance of the fit", 0
+        ),
     },
     "ensemble": {
         "of": Key(values.choice("fit", "lyapunov"), "what each member does", required=True),
@@ -150,7 +178,7 @@ ARRAYS = ("truth", "data")  # of tables, [[truth]] and [[data]]: one for each ex
 REQUIRED_TABLES = {
     "simulate": ("model", "truth"),
     "fit": ("model",),
-    "lyapunov": ("model", "truth", "lyapunov"),
+    "lyapunov": ("model", "lyapunov"),
     "ensemble": ("model", "ensemble"),
 }
 ALLOWED_TABLES = {

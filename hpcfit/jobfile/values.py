@@ -161,6 +161,18 @@ def fields(required: Mapping[str, Reader], optional: Mapping[str, Reader] | None
     return read
 
 
+def list_of(reader: Reader) -> Reader:
+    """Values that all go through the same reader."""
+
+    def read(value: Any) -> list[Any]:
+        if not isinstance(value, list) or not value:
+            raise InputError("must be a list, as in [{x = 1.0, y = 2.0}, {x = 1.1, y = 2.0}]")
+        numbered = {str(k + 1): each for k, each in enumerate(value)}
+        return list(_each(numbered, dict.fromkeys(numbered, reader)).values())
+
+    return read
+
+
 def _each(value: Mapping[str, Any], readers: Mapping[str, Reader]) -> dict[str, Any]:
     """Every entry through its reader; mistakes carry the name of their entry."""
     result = {}
@@ -226,3 +238,16 @@ def noise(value: Any) -> Noise:
         shown = " and ".join(sizes) if sizes else "none"
         raise InputError(f"needs exactly one of sd, fraction, proportional; {shown} given")
     return Noise(**given)
+
+
+_section_fields = fields(
+    {"surface": text}, {"direction": whole(-1, 1), "axes": names, "points": whole(1, 10_000_000)}
+)
+
+
+def section(value: Any) -> dict[str, Any]:
+    """A surface where an expression vanishes, its direction, and two quantities to look at there."""
+    given = _section_fields(value)
+    if len(given.get("axes", ("", ""))) != 2:
+        raise InputError(f"has {len(given['axes'])} axes; give two quantities")
+    return {"direction": 1, "axes": None, "points": 10_000, **given}

@@ -6,7 +6,7 @@ from hpcfit.records.fits import EnsembleResult, Estimates, FitResult, Iteration,
 from hpcfit.records.mistakes import InputError, Mistake
 from hpcfit.records.outcomes import Failure, Outcome
 from hpcfit.records.paths import Crossings, Lanes, Noise, Path, Series
-from hpcfit.records.spectra import Bundle, Carried, Convergence, Growth, Section, Spectrum
+from hpcfit.records.spectra import Bundle, Carried, Convergence, Growth, Halt, Section, Spectrum
 
 __all__ = [
     "Array",
@@ -20,6 +20,7 @@ __all__ = [
     "Failure",
     "FitResult",
     "Growth",
+    "Halt",
     "InputError",
     "Interval",
     "Iteration",

@@ -20,6 +20,7 @@ class Outcome(Enum):
     UNFINISHED = "the iteration budget is spent"
     RANK_DEFICIENT = "the data do not determine all unknowns; this is the relaxed solution"
     NOT_INTEGRABLE = "the path cannot be integrated"
+    NOT_PRECISE = "the duration is over before all errors are as small as asked"
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,19 @@ class Carried:
 
 
 @dataclass(frozen=True)
+class Halt:
+    """Where a spectrum stands at the end of a block: all that is needed to go on, on any number of ranks."""
+
+    bundle: Bundle  # of all trajectories; NaN in those that stopped
+    logarithms: Array  # (L, blocks, k), the transient included
+    divergence: Array  # (L, blocks)
+    invariants: Array  # (L, marks) at the marks that lie behind; (L, 0) where there is no invariant
+    failures: tuple[Failure, ...]
+    steps: NDArray[np.int64]  # (L,)
+    seconds: float  # of work that lie behind
+
+
+@dataclass(frozen=True)
 class Section:
     """Points in which trajectories pierce a surface, and the area that their energy permits (5.7)."""
 
@@ -112,6 +125,17 @@ class Spectrum:
     seconds: float = 0.0
     units: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
+    begin: float = 0.0  # time at the start
+    driven: bool = False  # f depends on t: time itself has an exponent 0, which is not among these
+    symplectic: bool = False  # tangents in conjugate pairs: exponents come as pairs to rounding
+    steps: int = 0  # of all trajectories
+    draws: NDArray[np.int64] | None = (
+        None  # (L,) which draw from a covariance a trajectory is; 0: the estimate
+    )
+    draw_exponents: Array | None = (
+        None  # (D, k) of draws 1 to D; NaN where none of their trajectories is chaotic
+    )
+    draw_errors: Array | None = None  # (D, k)
 
     @property
     def converged(self) -> bool:
