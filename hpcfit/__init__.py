@@ -1,6 +1,6 @@
 """hpcfit: fit differential equations to chaotic data, on one core or many.
 
->>> from hpcfit import Experiment, fit, model, simulate
+>>> from hpcfit import Experiment, fit, model, simulate, spectrum
 """
 
 from importlib.metadata import version
@@ -11,6 +11,7 @@ from hpcfit.records import InputError, Noise
 from hpcfit.shooting.experiments import Experiment
 from hpcfit.studies.fit import fit
 from hpcfit.studies.simulate import simulate
+from hpcfit.studies.spectrum import spectrum
 
 __version__ = version("hpcfit")
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "math",
     "model",
     "simulate",
+    "spectrum",
 ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from hpcfit.records import Iteration
 
 QUIET_SECONDS, SHORT_SECONDS = 2.0, 0.2  # short work says nothing
 TERMINAL_SECONDS, PLAIN_SECONDS = 0.5, 30.0
+MOST_EXPONENTS = 4  # on a line
 
 
 class Line:
@@ -71,6 +73,33 @@ class IterationLine(Line):
                 f"{self._what}: {self._count} {iteration.phase}, squares {iteration.objective:.5g}, "
                 f"step {iteration.increment:.1e} x {iteration.damping:.2g}, gaps {iteration.defect:.1e}"
             )
+
+
+class SpectrumLine(Line):
+    """Call it with how far a spectrum has come, and how to find its exponents and their errors so far."""
+
+    def __init__(self, what: str, unit: str, stream: TextIO | None = None) -> None:
+        super().__init__(stream, QUIET_SECONDS, TERMINAL_SECONDS, PLAIN_SECONDS)
+        self._what, self._unit = what, unit
+        self._started = time.monotonic()
+        self._first: tuple[float, float] | None = None  # done and covered when it was called first
+
+    def __call__(
+        self, done: float, covered: float, estimate: Callable[[], tuple[Sequence[float], Sequence[float]]]
+    ) -> None:
+        elapsed = time.monotonic() - self._started
+        self._first = self._first or (done, covered)
+        if not self.due() or done <= self._first[0]:
+            return
+        left = elapsed * (1.0 - done) / (done - self._first[0])
+        rate = (covered - self._first[1]) / elapsed
+        values, errors = estimate()
+        pairs = [
+            f"{value:.4g}({error:.1g})" for value, error in zip(values, errors, strict=True) if value == value
+        ]
+        shown = " ".join(pairs[:MOST_EXPONENTS]) + (" ..." if len(pairs) > MOST_EXPONENTS else "")
+        so_far = f"{self._what}: {done:6.1%} in {_duration(elapsed)}, about {_duration(left)} to go"
+        self.say(f"{so_far}, {rate:.3g} {self._unit}/s; {shown}")
 
 
 def _duration(seconds: float) -> str:

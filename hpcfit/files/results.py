@@ -18,14 +18,16 @@ from hpcfit.files.fits import get_fit, put_fit
 from hpcfit.files.hdf5 import FORMAT, FORMAT_VERSION, put_attributes, reading, serial_h5py
 from hpcfit.files.paths import get_path, put_path
 from hpcfit.files.replacing import replacing, room_for
-from hpcfit.records import EnsembleResult, FitResult, InputError, Path
+from hpcfit.files.spectra import get_spectrum, put_spectrum
+from hpcfit.records import EnsembleResult, FitResult, InputError, Path, Spectrum
 
 ROWS = 1 << 16  # that are read at once
-Record = Path | FitResult | EnsembleResult
+Record = Path | FitResult | EnsembleResult | Spectrum
 _FORMS: dict[str, tuple[type, Callable[[Any, Any], None], Callable[[Any], Record]]] = {
     "simulate": (Path, put_path, get_path),
     "fit": (FitResult, put_fit, get_fit),
     "ensemble": (EnsembleResult, put_ensemble, get_ensemble),
+    "lyapunov": (Spectrum, put_spectrum, get_spectrum),
 }
 
 

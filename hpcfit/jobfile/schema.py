@@ -128,9 +128,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "interval": Key(
             values.positive, "time between two orthonormalisations; absent: as fast as tangents diverge"
         ),
-        "block": Key(
-            values.positive, "time of a finite-time exponent; absent: about a 1024th of the duration"
-        ),
+        "block": Key(values.positive, "time of a finite-time exponent; absent: about a thousandth of it all"),
         "error": Key(values.positive, "end when all standard errors are below it; absent: at the duration"),
         "begin": Key(values.number, "time at the start, for systems that depend on it", 0.0),
         "starts": Key(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from hpcfit.flow.propagate import propagate
@@ -13,6 +15,7 @@ from hpcfit.records import Array
 
 POINTS = 64  # of an orbit, at which its Jacobians are looked at
 MOST_STATES = 400  # of which a whole Jacobian is looked at
+ROUGH = 1e-8  # relative error of orbits that are only looked at
 DECADES = 3.0  # by which tangents may differ before they are made orthonormal again
 
 
@@ -52,7 +55,8 @@ def orbit(model: Model, start: Array, parameters: Array, begin: float) -> tuple[
         first = jacobians_at(model, np.array([begin]), start[None], parameters)[0]
         speed = float(np.linalg.norm(first, 2)) if np.isfinite(first).all() else 0.0
         times = begin + np.arange(POINTS) / (speed if speed > 0.0 else 1.0)
-    states = propagate(model, times, start, parameters, method=None).states[0]
+    lanes = propagate(model, times, start, parameters, method="extrapolation", tolerance=ROUGH)
+    states = lanes.states[0]
     finite = np.isfinite(states).all(axis=1)
     return times[finite], states[finite]
 
@@ -85,5 +89,5 @@ def usual_interval(model: Model, start: Array, parameters: Array, begin: float, 
     if model.kind == "map":
         return max(1.0, np.floor(own))
     own = own if own > 0.0 else longest / 100.0
-    digit = 10.0 ** np.floor(np.log10(own))
-    return float(min(np.floor(own / digit) * digit, longest))
+    power = math.floor(math.log10(own))
+    return min(float(f"{math.floor(own / 10.0**power)}e{power}"), longest)

@@ -129,12 +129,8 @@ class Spectrum:
     driven: bool = False  # f depends on t: time itself has an exponent 0, which is not among these
     symplectic: bool = False  # tangents in conjugate pairs: exponents come as pairs to rounding
     steps: int = 0  # of all trajectories
-    draws: NDArray[np.int64] | None = (
-        None  # (L,) which draw from a covariance a trajectory is; 0: the estimate
-    )
-    draw_exponents: Array | None = (
-        None  # (D, k) of draws 1 to D; NaN where none of their trajectories is chaotic
-    )
+    draws: NDArray[np.int64] | None = None  # (L,) of which draw a trajectory is; 0: the estimate
+    draw_exponents: Array | None = None  # (D, k) of draws 1 to D; NaN without a chaotic trajectory
     draw_errors: Array | None = None  # (D, k)
 
     @property

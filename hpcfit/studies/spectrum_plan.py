@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcfit.flow.propagate import LARGEST_TOLERANCE, METHODS, chosen_method, propagate
-from hpcfit.lyapunov.hamiltonian import Pairs, canonical_pairs, random_frame, symplectic_frame
+from hpcfit.flow.propagate import LARGEST_TOLERANCE, METHODS, chosen_method
+from hpcfit.lyapunov.hamiltonian import Pairs, canonical_pairs
 from hpcfit.lyapunov.jacobians import jacobians_at, slopes, usual_interval
 from hpcfit.models.define import Model
 from hpcfit.models.evaluate import Program
 from hpcfit.models.names import nearest
 from hpcfit.records import Array, Failure, FitResult, InputError, Mistake
+from hpcfit.studies.beginnings import Values, first_frames, fitted, given_or_usual, points_on_orbits
 from hpcfit.studies.simulate import in_order
 
 BLOCKS, FEWEST_BLOCKS = 1000, 50  # of a trajectory, where nothing is asked
@@ -25,8 +26,6 @@ APART = 100.0  # orthonormalisations between the starts of trajectories
 MARKS = 64  # times at which invariants are looked at and errors compared with what is asked
 RESTING = 1e-14  # slope of an equilibrium, relative
 ON_SURFACE = 1e-9  # relative difference of an invariant from what is asked
-
-Values = Mapping[str, float] | Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -83,41 +82,52 @@ class Plan:
 def plan_spectrum(
     model: Model, asked: Asked, *, start: Values | None, parameters: Values | None, fit: FitResult | None
 ) -> Plan:
-    """Check what is asked and complete it; all mistakes that can be found are raised together."""
-    mistakes = lengths_wrong(asked, len(model.states), model.kind) + _method_wrong(model, asked)
-    if mistakes:
-        raise InputError(mistakes)
-    firsts, values = _beginnings(model, asked, start, parameters, fit)
-    _check_beginnings(model, asked, firsts, values)
+    """Check what is asked and complete it."""
+    firsts, values = check_asked(model, asked, start=start, parameters=parameters, fit=fit)
     k = asked.exponents or len(model.states)
     count = asked.trajectories or 1 + len(asked.starts or ())
     block, interval, blocks = _times(model, asked, firsts[0], values[0], count * len(firsts) * k)
-    transient = math.ceil(
-        (TRANSIENT * asked.duration if asked.transient is None else asked.transient) / block - 1e-9
-    )
-    spacing = asked.spacing or max(transient * block, APART * interval)
+    transient = TRANSIENT * asked.duration if asked.transient is None else asked.transient
+    transient_blocks = math.ceil(transient / block - 1e-9)
+    spacing = asked.spacing or max(transient_blocks * block, APART * interval)
     pairs = _pairs(model, asked, firsts[0], values[0])
-    starts, failures = _starts(model, asked, firsts, values, count, spacing)
+    driven = is_driven(model)
+    starts, failures = _starts(model, asked, firsts, values, asked.begin + spacing * np.arange(count))
     lanes = np.repeat(values, count, axis=0)
-    plan = Plan(
+    along = model.kind == "flow" and not driven
+    frames = first_frames(
+        model, asked.begin, starts, lanes, columns=k, pairs=pairs, along=along, seed=asked.seed
+    )
+    return Plan(
         starts=starts,
         parameters=lanes,
-        frames=np.empty(0),
+        frames=frames,
         draws=np.repeat(np.arange(len(firsts)), count),
         failures=failures,
         begin=asked.begin,
         block=block,
         interval=interval,
-        transient_blocks=transient,
+        transient_blocks=transient_blocks,
         blocks=blocks,
         symplectic=pairs is not None,
-        driven=is_driven(model),
+        driven=driven,
     )
-    return replace(plan, frames=_frames(model, plan, pairs, k, asked.seed))
+
+
+def check_asked(
+    model: Model, asked: Asked, *, start: Values | None, parameters: Values | None, fit: FitResult | None
+) -> tuple[Array, Array]:
+    """Starts (D + 1, n) and parameters (D + 1, n_p), after every check that needs no long computation."""
+    mistakes = lengths_wrong(asked, len(model.states), model.kind) + _method_wrong(model, asked)
+    if mistakes:
+        raise InputError(mistakes)
+    firsts, values = _beginnings(model, asked, start, parameters, fit)
+    _check_beginnings(model, asked, firsts, values)
+    return firsts, values
 
 
 def lengths_wrong(asked: Asked, states: int | None, kind: str) -> list[Mistake]:
-    """What is wrong with numbers that stand for themselves; None: it is not known how many states there are."""
+    """What is wrong with numbers that stand for themselves; states None: their number is not known."""
     found: list[Mistake] = []
 
     def wrong(key: str, problem: str, remedy: str) -> None:
@@ -182,58 +192,16 @@ def _method_wrong(model: Model, asked: Asked) -> list[Mistake]:
 def _beginnings(
     model: Model, asked: Asked, start: Values | None, parameters: Values | None, fit: FitResult | None
 ) -> tuple[Array, Array]:
-    """Start (D + 1, n) and parameters (D + 1, n_p) of what is asked and of the draws from its covariance."""
-    if fit is not None:
-        return _from_fit(model, asked, fit, start, parameters)
-    if asked.draws:
-        raise InputError(
-            Mistake("", "draws need the covariance of a fit", "give one, or no draws", "draws", asked.draws)
-        )
-    if start is None and not model.examples:
-        raise InputError(Mistake("", "is missing", f"{model.name} has no example to take it from", "start"))
-    given = model.examples[0].start if start is None else start
-    if parameters is None and model.parameters and not model.examples:
-        raise InputError(Mistake("", "are missing", f"give {' '.join(model.parameters)}", "parameters"))
-    usual = model.examples[0].parameters if model.examples else ()
-    values = usual if parameters is None else parameters
-    first = in_order(model.name, "start", given, model.states)
-    return first[None], in_order(model.name, "parameters", values, model.parameters)[None]
-
-
-def _from_fit(
-    model: Model, asked: Asked, fit: FitResult, start: Values | None, parameters: Values | None
-) -> tuple[Array, Array]:
-    """The estimates of a fit, and draws of all of its unknowns together."""
-    names = (*model.states, *model.parameters)
-    if fit.state_names != model.states:
-        problem = f"the fit is of {fit.model} with the states {' '.join(fit.state_names)}"
-        raise InputError(Mistake("", problem, f"give a fit of {model.name}", "from"))
-    known = {**fit.fixed, **fit.unknowns.by_name()}
-    lacking = [name for name in names if name not in known]
-    if lacking:
-        problem = f"the fit tells no {', '.join(lacking[:8])}"
-        raise InputError(Mistake("", problem, "local parameters have no value for all", "from"))
-    rows = [fit.unknowns.values]
-    if asked.draws:
-        if not np.isfinite(fit.unknowns.covariance).all():
-            raise InputError(Mistake("", "the fit has no covariance", "give no draws", "draws", asked.draws))
-        rates, axes = np.linalg.eigh(fit.unknowns.covariance)
-        root = axes * np.sqrt(np.maximum(rates, 0.0))
-        for draw in range(1, asked.draws + 1):
-            random = np.random.default_rng(np.random.SeedSequence(asked.seed, spawn_key=(draw, 0)))
-            rows.append(fit.unknowns.values + root @ random.normal(size=len(rates)))
-    places = {name: k for k, name in enumerate(fit.unknowns.names)}
-    table = np.array(
-        [[row[places[name]] if name in places else known[name] for name in names] for row in rows]
-    )
-    firsts, values = table[:, : len(model.states)], table[:, len(model.states) :]
-    if start is not None:
-        firsts = np.broadcast_to(in_order(model.name, "start", start, model.states), firsts.shape)
-    if parameters is not None:
-        values = np.broadcast_to(
-            in_order(model.name, "parameters", parameters, model.parameters), values.shape
-        )
-    return np.ascontiguousarray(firsts), np.ascontiguousarray(values)
+    """Start and parameters of what is asked, and below them those of draws from its covariance."""
+    if fit is None and asked.draws:
+        remedy = "give a fit, or no draws"
+        raise InputError(Mistake("", "draws need the covariance of a fit", remedy, "draws", asked.draws))
+    if fit is None:
+        return given_or_usual(model, start, parameters)
+    for key, given in (("start", start), ("parameters", parameters)):
+        if given is not None:
+            raise InputError(Mistake("", "is that of the fit", "leave it out, or give no fit", key))
+    return fitted(model, fit, asked.draws, asked.seed)
 
 
 def _check_beginnings(model: Model, asked: Asked, firsts: Array, values: Array) -> None:
@@ -257,8 +225,8 @@ def _check_moving(model: Model, asked: Asked, key: str, start: Array, parameters
         speed = np.abs(jacobians_at(model, time, start[None], parameters)[0])
     if not np.isfinite(slope).all():
         return  # said by the integrator, with the operation that has no value
-    size = float((np.nan_to_num(speed) @ np.abs(start)).max(initial=0.0))
-    if np.abs(slope).max() <= RESTING * max(size, np.finfo(float).tiny):
+    size: float = (np.nan_to_num(speed) @ np.abs(start)).max(initial=0.0)
+    if float(np.abs(slope).max()) <= RESTING * size:
         shown = ", ".join(f"{name} = {value:g}" for name, value in zip(model.states[:4], start, strict=False))
         remedy = "give a start that moves; its exponents are the real parts of the eigenvalues of f_x"
         raise InputError(Mistake("", f"is an equilibrium ({shown})", remedy, key))
@@ -290,7 +258,7 @@ def _times(
     elif model.kind == "map":
         block = float(max(math.ceil(asked.duration / most), math.ceil(interval)))
     else:
-        block = asked.duration / min(max(math.floor(asked.duration / interval), 1), most)
+        block = asked.duration / float(np.clip(math.floor(asked.duration / interval), 1, most))
     return block, interval, max(1, math.ceil(asked.duration / block - 1e-9))
 
 
@@ -307,38 +275,15 @@ def _pairs(model: Model, asked: Asked, start: Array, parameters: Array) -> Pairs
 
 
 def _starts(
-    model: Model, asked: Asked, firsts: Array, values: Array, count: int, spacing: float
+    model: Model, asked: Asked, firsts: Array, values: Array, times: Array
 ) -> tuple[Array, tuple[Failure, ...]]:
     """Starts of all trajectories (L, n), those of a draw beside each other, and those that do not exist."""
     if asked.starts is not None:
         further = [in_order(model.name, "starts", each, model.states) for each in asked.starts]
         return np.concatenate([np.stack([first, *further]) for first in firsts]), ()
-    times = asked.begin + spacing * np.arange(count)
-    if count == 1:
+    if len(times) == 1:
         return firsts.copy(), ()
-    lanes = propagate(model, times, firsts, values, method=asked.method, tolerance=asked.tolerance)
-    failures = [
-        Failure(each.lane * count + j, each.time, each.outcome, f"the orbit of starts ends: {each.cause}")
-        for each in lanes.failures
-        for j in range(1, count)
-        if times[j] > each.time
-    ]
-    return lanes.states.reshape(-1, firsts.shape[1]), tuple(failures)
-
-
-def _frames(model: Model, plan: Plan, pairs: Pairs | None, k: int, seed: int) -> Array:
-    """Orthonormal tangents of every trajectory (L, n, k), by seed, draw and place."""
-    flows = pairs is not None and model.kind == "flow" and not plan.driven
-    frames = []
-    for lane, (start, values) in enumerate(zip(plan.starts, plan.parameters, strict=True)):
-        random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(lane, 1)))
-        if pairs is None:
-            frames.append(random_frame(len(model.states), k, random))
-            continue
-        slope = slopes(model, np.array([plan.begin]), start[None], values)[0] if flows else None
-        good = slope is not None and np.isfinite(slope).all() and np.abs(slope).max() > 0.0
-        frames.append(symplectic_frame(pairs, slope if good else None, random)[:, :k])
-    return np.stack(frames)
+    return points_on_orbits(model, times, firsts, values, asked.method, asked.tolerance)
 
 
 def is_driven(model: Model) -> bool:

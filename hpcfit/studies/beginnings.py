@@ -1,0 +1,101 @@
+"""Where the trajectories of a spectrum begin: at given values, an example, a fit, draws around a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hpcfit.flow.propagate import propagate
+from hpcfit.lyapunov.hamiltonian import Pairs, random_frame, symplectic_frame
+from hpcfit.lyapunov.jacobians import slopes
+from hpcfit.models.define import Model
+from hpcfit.records import Array, Failure, FitResult, InputError, Mistake
+from hpcfit.studies.simulate import in_order
+
+Values = Mapping[str, float] | Sequence[float]
+
+
+def given_or_usual(model: Model, start: Values | None, parameters: Values | None) -> tuple[Array, Array]:
+    """Start (1, n) and parameters (1, n_p) as they are given, or those of the model's first example."""
+    if not model.examples:
+        lacking = [("start", start is None), ("parameters", parameters is None and model.parameters)]
+        for key, absent in lacking:
+            if absent:
+                remedy = f"give it: {model.name} has no example to take it from"
+                raise InputError(Mistake("", "is missing", remedy, key))
+        usual_start, usual_values = {}, {}
+    else:
+        usual_start, usual_values = dict(model.examples[0].start), dict(model.examples[0].parameters)
+    first = in_order(model.name, "start", usual_start if start is None else start, model.states)
+    values = usual_values if parameters is None else parameters
+    return first[None], in_order(model.name, "parameters", values, model.parameters)[None]
+
+
+def fitted(model: Model, fit: FitResult, draws: int, seed: int) -> tuple[Array, Array]:
+    """Starts (D + 1, n) and parameters (D + 1, n_p): the estimates, and draws of all unknowns together.
+
+    A draw depends on seed and number alone.
+    """
+    if fit.state_names != model.states:
+        problem = f"the fit is of {fit.model} with the states {' '.join(fit.state_names)}"
+        raise InputError(Mistake("", problem, f"give a fit of {model.name}", "from"))
+    names = (*model.states, *model.parameters)
+    known = {**fit.fixed, **fit.unknowns.by_name()}
+    if lacking := [name for name in names if name not in known]:
+        problem = f"the fit tells no {', '.join(lacking[:8])}"
+        raise InputError(Mistake("", problem, "give a fit in which all experiments share it", "from"))
+    rows = [fit.unknowns.values]
+    if draws:
+        if not np.isfinite(fit.unknowns.covariance).all():
+            raise InputError(Mistake("", "the fit has no covariance", "give no draws", "draws", draws))
+        variances, axes = np.linalg.eigh(fit.unknowns.covariance)
+        root = axes * np.sqrt(np.maximum(variances, 0.0))
+        for draw in range(1, draws + 1):
+            random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(draw, 0)))
+            rows.append(fit.unknowns.values + root @ random.normal(size=len(variances)))
+    places = {name: k for k, name in enumerate(fit.unknowns.names)}
+    table = np.array([[row[places[n]] if n in places else known[n] for n in names] for row in rows])
+    n_states = len(model.states)
+    return np.ascontiguousarray(table[:, :n_states]), np.ascontiguousarray(table[:, n_states:])
+
+
+def points_on_orbits(
+    model: Model, times: Array, firsts: Array, values: Array, method: str | None, tolerance: float | None
+) -> tuple[Array, tuple[Failure, ...]]:
+    """Starts (D * T, n) at T times of the orbit of each draw, and those that its end prevents."""
+    lanes = propagate(model, times, firsts, values, method=method, tolerance=tolerance)
+    failures = tuple(
+        Failure(each.lane * len(times) + j, each.time, each.outcome, f"the orbit of starts: {each.cause}")
+        for each in lanes.failures
+        for j in np.flatnonzero(times > each.time).tolist()
+    )
+    return lanes.states.reshape(-1, firsts.shape[1]), failures
+
+
+def first_frames(
+    model: Model,
+    begin: float,
+    starts: Array,
+    parameters: Array,
+    *,
+    columns: int,
+    pairs: Pairs | None,
+    along: bool,
+    seed: int,
+) -> Array:
+    """Orthonormal tangents (L, n, k) that depend on seed and place alone.
+
+    With pairs of coordinates and momenta they are conjugate, and `along` puts the direction of the flow
+    among them.
+    """
+    frames = []
+    for lane, (start, values) in enumerate(zip(starts, parameters, strict=True)):
+        random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(lane, 1)))
+        if pairs is None:
+            frames.append(random_frame(len(model.states), columns, random))
+            continue
+        slope = slopes(model, np.array([begin]), start[None], values)[0] if along else None
+        moving = slope is not None and np.isfinite(slope).all() and np.abs(slope).max() > 0.0
+        frames.append(symplectic_frame(pairs, slope if moving else None, random)[:, :columns])
+    return np.stack(frames)
