@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcfit.commands.loading import load, placing
+from hpcfit.commands.spectra import check_spectrum, spectrum_key
 from hpcfit.commands.verb import new_verb
 from hpcfit.commands.work import check_fit
 from hpcfit.records import Array, InputError, Mistake
@@ -39,6 +40,8 @@ def _line(path: Path, overrides: list[str]) -> str:
     job = inputs.job
     if job.fits:
         placing(job, lambda: check_fit(inputs))
+    if job.kind == "lyapunov":
+        placing(job, lambda: check_spectrum(inputs), spectrum_key)
     file = job["model"]["file"]
     not_run = f" ({file} was read, not run)" if file else ""
     later = f"; this version cannot run it ({job.not_runnable})" if job.not_runnable else ""

@@ -92,6 +92,8 @@ def with_files(job: Job) -> Inputs:
     if job["model"]["file"]:
         source = job.path(job["model"]["file"])
         files.hashes[job["model"]["file"]] = hashlib.sha256(source.read_bytes()).hexdigest()
+    if job["lyapunov"].get("from"):
+        files.hash("lyapunov.from", job["lyapunov"]["from"])
     return Inputs(job, tuple(grids), tuple(series), files.hashes)
 
 
@@ -119,13 +121,17 @@ def load_model(job: Job) -> Model:
     return model
 
 
-def placing(job: Job, work: Callable[[], T]) -> T:
-    """Do some work; mistakes that only show then get the line of their key in the job as their place."""
+def placing(job: Job, work: Callable[[], T], key: Callable[[str], str] = str) -> T:
+    """Do some work; mistakes that only show then get the line of their key in the job as their place.
+
+    `key` tells where an argument stands in the job.
+    """
     try:
         return work()
     except InputError as error:
         known = getattr(error, "agreed", False)
-        error = InputError([_placed(job, each) for each in error.mistakes])
+        named = [each if each.place else replace(each, key=key(each.key)) for each in error.mistakes]
+        error = InputError([_placed(job, each) for each in named])
         raise (agreed(error) if known else error) from None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TextIO
 
-from hpcfit.records import Iteration
+from hpcfit.records import Array, Iteration
 
 QUIET_SECONDS, SHORT_SECONDS = 2.0, 0.2  # short work says nothing
 TERMINAL_SECONDS, PLAIN_SECONDS = 0.5, 30.0
@@ -85,7 +85,7 @@ class SpectrumLine(Line):
         self._first: tuple[float, float] | None = None  # done and covered when it was called first
 
     def __call__(
-        self, done: float, covered: float, estimate: Callable[[], tuple[Sequence[float], Sequence[float]]]
+        self, done: float, covered: float, estimate: Callable[[], tuple[Array, Array]]
     ) -> None:
         elapsed = time.monotonic() - self._started
         self._first = self._first or (done, covered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,14 @@ class Files:
             self._tables[name] = named_by(self.job, key, lambda: _read(self.job.path(name)))
             self.hashes[name] = self._tables[name].sha256
         return self._tables[name]
+
+    def hash(self, key: str, name: str) -> None:
+        """Make a file that the job names, and others read, part of what the job asks for."""
+        try:
+            self.hashes[name] = hashlib.sha256(self.job.path(name).read_bytes()).hexdigest()
+        except OSError as error:
+            problem = f"{self.job.path(name)}: cannot be read: {error.strerror}"
+            raise InputError(mistake(self.job, key, problem, "run the job that makes it first")) from None
 
 
 def _read(path: Path) -> Table:

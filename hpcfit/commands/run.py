@@ -13,8 +13,10 @@ from typing import Any
 
 from hpcfit.cluster.machine import describe
 from hpcfit.commands.loading import Inputs, load, placing
+from hpcfit.commands.spectra import CHECKPOINT_SECONDS, run_spectrum, spectrum_key
 from hpcfit.commands.verb import new_verb
 from hpcfit.commands.work import WORK, Record, ensemble_in_rounds, members_of
+from hpcfit.files.checkpoints import forget
 from hpcfit.files.ensembles import EnsembleRows
 from hpcfit.files.results import Saved, is_result, put_provenance, save, writing
 from hpcfit.files.results import load as load_result
@@ -24,7 +26,7 @@ from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import EnsembleResult, InputError, Mistake, Outcome
 
 log = logging.getLogger(__name__)
-DONE, NOT_CONVERGED = 0, 3
+DONE, NOT_CONVERGED, LEFT_EARLY = 0, 3, 75
 
 
 def add(verbs: Any) -> None:
@@ -49,6 +51,13 @@ def add(verbs: Any) -> None:
         help="which realisation of the noise (0), or which member of an ensemble alone; writes JOB-K.h5",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace the result of another job")
+    parser.add_argument(
+        "--checkpoint",
+        type=float,
+        default=CHECKPOINT_SECONDS,
+        metavar="SECONDS",
+        help=f"between checkpoints of a spectrum; default: {CHECKPOINT_SECONDS:g}",
+    )
     parser.set_defaults(run=run, parallel=True)
 
 
@@ -63,6 +72,8 @@ def run(comm: Any, arguments: argparse.Namespace) -> int:
     asked = _Asked(arguments, inputs, target, identity, datetime.now(UTC), time.perf_counter())
     if inputs.job.kind == "ensemble" and arguments.member is None:
         return placing(inputs.job, lambda: _run_in_rounds(comm, asked))
+    if inputs.job.kind == "lyapunov":
+        return _run_with_checkpoints(comm, asked)
     return _run_at_once(comm, asked)
 
 
@@ -97,6 +108,29 @@ def _run_at_once(comm: Any, asked: _Asked) -> int:
 
     on_root(comm, keep)
     return _status(record)
+
+
+def _run_with_checkpoints(comm: Any, asked: _Asked) -> int:
+    """A spectrum, which goes on from its newest checkpoint and can leave early."""
+    job, options = (
+        asked.inputs.job,
+        {"seconds": asked.arguments.checkpoint, "anew": asked.arguments.overwrite},
+    )
+    record = placing(
+        job, lambda: run_spectrum(comm, asked.inputs, asked.target, asked.identity, **options), spectrum_key
+    )
+    if record is None:
+        return LEFT_EARLY
+    spectrum = record
+
+    def keep() -> None:
+        provenance = asked.provenance(comm)
+        save(asked.target, Saved(spectrum, "lyapunov", job.document.text, asked.identity, provenance))
+        forget(asked.target)
+        asked.tell(f"{spectrum.outcome.value}{f' ({spectrum.cause})' if spectrum.cause else ''}")
+
+    on_root(comm, keep)
+    return _status(spectrum)
 
 
 def _run_in_rounds(comm: Any, asked: _Asked) -> int:
@@ -144,8 +178,13 @@ def _inputs(arguments: argparse.Namespace) -> Inputs:
     member = arguments.member
     if member is not None and member < 0:
         raise InputError(Mistake("--member", f"{member} is negative", "members count from 0"))
+    if not arguments.checkpoint > 0.0:
+        problem = f"{arguments.checkpoint:g} is not positive"
+        raise InputError(Mistake("--checkpoint", problem, "give seconds between checkpoints"))
     inputs = load(arguments.job, arguments.set)
     job = inputs.job
+    if job.kind == "lyapunov" and member is not None:
+        raise InputError(Mistake("--member", "a spectrum has no members", "leave it out"))
     if key := job.not_runnable:
         place, known = job.document.place(key), f"it runs: {', '.join(RUNNABLE)}"
         asked = job.kind if key == "kind" else job["ensemble"]["of"]

@@ -21,7 +21,8 @@ from hpcfit.files.results import load as load_result
 from hpcfit.jobfile.check import Job
 from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import FitResult, InputError, Mistake, Spectrum
-from hpcfit.studies.spectrum import Asked, Stage, check_asked, estimates, spectrum_stages
+from hpcfit.studies.spectrum import Stage, spectrum_stages
+from hpcfit.studies.spectrum_plan import Asked, check_asked
 
 log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 60.0
@@ -36,29 +37,45 @@ def run_spectrum(
     model = everywhere(comm, lambda: load_model(inputs.job))
     arguments = on_root(comm, lambda: _arguments(inputs))
     last = on_root(comm, lambda: _last(target, identity, anew))
-    number = last.number if last else 0
+    keeper = _Keeper(comm, target, identity, seconds, last.number if last else 0)
     unit = "iterations" if model.kind == "map" else "time units"
     line = SpectrumLine(f"spectrum of {model.name}", unit) if comm.rank == 0 else None
-    due = time.monotonic() + seconds
     try:
         with _noting() as noted:
-            for stage in spectrum_stages(comm, model, **arguments, resume=last and last.halt):
+            stages = spectrum_stages(comm, model, **arguments, resume=last.halt if last else None)
+            for stage in stages:
                 if stage.result is not None:
                     return stage.result
                 if line:
-                    line(stage.done, stage.covered, lambda stage=stage: _so_far(stage))
-                leaving, now = _agreed(comm, noted, due)
-                if leaving or now:
-                    number += 1
-                    _keep(comm, target, Checkpoint(stage.halt(), identity, _bits(), number))
-                    due = time.monotonic() + seconds
-                if leaving:
-                    on_root(comm, lambda stage=stage: _tell_leaving(inputs, stage, noted))
+                    line(stage.done, stage.covered, stage.estimate)
+                if keeper.look(stage, noted):
+                    _tell_leaving(comm, inputs, stage, noted)
                     return None
     finally:
         if line is not None:
             line.close()
     raise AssertionError("a spectrum without an end")
+
+
+class _Keeper:
+    """Keeps checkpoints by time, and when any rank was asked to leave."""
+
+    def __init__(self, comm: Any, target: Path, identity: str, seconds: float, number: int) -> None:
+        self._comm, self._target, self._identity = comm, target, identity
+        self._seconds, self._number = seconds, number
+        self._due = time.monotonic() + seconds
+        self._bits = on_root(comm, _bits)
+
+    def look(self, stage: Stage, noted: list[int]) -> bool:
+        """Keep a checkpoint if it is time; True if all ranks are to leave (collective)."""
+        told = self._comm.allgather((bool(noted), time.monotonic() >= self._due))
+        leaving = any(asked for asked, _ in told)
+        if leaving or told[0][1]:
+            self._number += 1
+            checkpoint = Checkpoint(stage.halt(), self._identity, self._bits, self._number)
+            on_root(self._comm, lambda: checkpoints.keep(self._target, checkpoint))
+            self._due = time.monotonic() + self._seconds
+        return leaving
 
 
 def check_spectrum(inputs: Inputs) -> None:
@@ -68,7 +85,7 @@ def check_spectrum(inputs: Inputs) -> None:
         check_asked(inputs.job.model, **arguments)
 
 
-def job_key(key: str) -> str:
+def spectrum_key(key: str) -> str:
     """Where an argument of the study stands in a job."""
     head, _, rest = key.partition(".")
     if head in ("start", "parameters"):
@@ -135,32 +152,21 @@ def _last(target: Path, identity: str, anew: bool) -> Checkpoint | None:
     return last
 
 
-def _keep(comm: Any, target: Path, checkpoint: Checkpoint) -> None:
-    on_root(comm, lambda: checkpoints.keep(target, checkpoint))
-
-
 def _bits() -> str:
     machine = describe()
     return ", ".join(f"{name} {machine[name]}" for name in BITS)
 
 
-def _so_far(stage: Stage) -> tuple[list[float], list[float]]:
-    values, errors = estimates(stage.logarithms(), stage.block)
-    return values.tolist(), errors.tolist()
-
-
-def _agreed(comm: Any, noted: list[int], due: float) -> tuple[bool, bool]:
-    """Whether any rank was asked to leave, and whether it is time for a checkpoint on rank 0."""
-    told = comm.allgather((bool(noted), time.monotonic() >= due))
-    return any(leaving for leaving, _ in told), told[0][1]
-
-
-def _tell_leaving(inputs: Inputs, stage: Stage, noted: list[int]) -> None:
-    name = signal.Signals(noted[0]).name if noted else "a signal to another rank"
-    where = f"{stage.done:.1%} are done and kept"
-    log.warning(
-        "%s: left early by %s: %s; run the same command again to go on", inputs.job.document.path, name, where
-    )
+def _tell_leaving(comm: Any, inputs: Inputs, stage: Stage, noted: list[int]) -> None:
+    if comm.rank == 0:
+        why = signal.Signals(noted[0]).name if noted else "a signal to another rank"
+        place = inputs.job.document.path
+        log.warning(
+            "%s: left early (%s), %.1f %% are done and kept; the same command goes on",
+            place,
+            why,
+            100.0 * stage.done,
+        )
 
 
 @contextmanager

@@ -17,11 +17,11 @@ from hpcfit.jobfile.names import ModelNames
 from hpcfit.models.define import Model
 from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.together import everywhere, on_root
-from hpcfit.records import EnsembleResult, FitResult, Path, Series
+from hpcfit.records import EnsembleResult, FitResult, Path, Series, Spectrum
 from hpcfit.studies.ensemble import check_problem, joined, rows_in_rounds
 from hpcfit.studies.fit import check_fit_data, fit
 
-Record = Path | FitResult | EnsembleResult
+Record = Path | FitResult | EnsembleResult | Spectrum
 
 
 def run_simulation(comm: Any, inputs: Inputs, member: int) -> Path:

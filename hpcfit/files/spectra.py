@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hpcfit.files.hdf5 import columns, names_of, put, put_attributes, texts
-from hpcfit.records import Array, Failure, Outcome, Section, Spectrum
+from hpcfit.records import Failure, Outcome, Section, Spectrum
 
 _NUMBERS: dict[str, Any] = {
     part.name: {"float": float, "int": int, "bool": bool}[str(part.type)]
@@ -69,7 +69,7 @@ def get_spectrum(file: Any) -> Spectrum:
     seed = int(file.attrs["seed"])
     warnings = file.attrs["warnings"]
     numbers: dict[str, Any] = {name: kind(file.attrs[name]) for name, kind in _NUMBERS.items()}
-    rates: dict[str, Array] = {name: file[name][()] for name in _RATES}
+    rates: dict[str, Any] = {name: file[name][()] for name in _RATES}
 
     def optional(name: str) -> Any:
         return file[name][()] if name in file else None

@@ -15,6 +15,7 @@ from hpcfit.jobfile.grids import document_of
 from hpcfit.jobfile.names import ModelNames
 from hpcfit.jobfile.read import Document
 from hpcfit.jobfile.schema import ARRAYS, RUNNABLE
+from hpcfit.jobfile.spectra import check_lyapunov
 from hpcfit.jobfile.sweeps import different_unknowns, has_grid, in_cell, lacks_members, single_changes
 from hpcfit.jobfile.values import split_remedy
 from hpcfit.models import catalogue
@@ -50,7 +51,7 @@ class Job:
         """The key that asks for what can only be checked as yet; '' if there is none."""
         if self.kind not in RUNNABLE:
             return "kind"
-        return "ensemble.of" if self["ensemble"].get("of", "fit") not in RUNNABLE else ""
+        return "ensemble.of" if self["ensemble"].get("of") == "lyapunov" else ""
 
     @property
     def fits(self) -> bool:
@@ -125,6 +126,8 @@ def check_cell(
     _check_experiments(checker, kind, tables)
     if names and "fit" in (kind, tables.get("ensemble", {}).get("of")):
         check_fit(checker.wrong, document.values, tables, names, model)
+    if names and kind == "lyapunov":
+        check_lyapunov(checker.wrong, document.values, tables, names, model)
     _check_opaque(checker, tables, model)
     _check_map_times(checker, tables, model)
     _check_tolerance(checker, tables.get("simulate", {}))

@@ -17,7 +17,7 @@ from hpcfit.records import Array, Bundle, FitResult, Halt, Spectrum
 from hpcfit.studies.beginnings import Values
 from hpcfit.studies.carriers import Carrier, Dealt, Leg, Ride, invariants_at, part
 from hpcfit.studies.spectrum_plan import Asked, Plan, plan_spectrum
-from hpcfit.studies.spectrum_result import made_of, precise_enough
+from hpcfit.studies.spectrum_result import estimates, made_of, precise_enough
 
 ROUND_SECONDS = 0.25  # between two times at which ranks come together
 
@@ -92,8 +92,7 @@ class Stage:
     done: float  # part of all blocks
     covered: float  # time, of all trajectories together
     seconds: float
-    logarithms: Callable[[], Array]  # (L, b, k) so far, without the transient
-    block: float
+    estimate: Callable[[], tuple[Array, Array]]  # exponents and errors so far
     halt: Callable[[], Halt]  # all that is needed to go on from here (collective)
     result: Spectrum | None = None
 
@@ -219,8 +218,7 @@ class _Log:
             done=1.0 if result else self.blocks / plan.total,
             covered=self.blocks * plan.block * len(plan.starts),
             seconds=seconds,
-            logarithms=self.after_transient,
-            block=plan.block,
+            estimate=lambda: estimates(self.after_transient(), plan.block),
             halt=lambda: self.halt_at(carrier.whole(), seconds),
             result=result,
         )
