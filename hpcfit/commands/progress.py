@@ -84,9 +84,7 @@ class SpectrumLine(Line):
         self._started = time.monotonic()
         self._first: tuple[float, float] | None = None  # done and covered when it was called first
 
-    def __call__(
-        self, done: float, covered: float, estimate: Callable[[], tuple[Array, Array]]
-    ) -> None:
+    def __call__(self, done: float, covered: float, estimate: Callable[[], tuple[Array, Array]]) -> None:
         elapsed = time.monotonic() - self._started
         self._first = self._first or (done, covered)
         if not self.due() or done <= self._first[0]:
@@ -99,7 +97,7 @@ class SpectrumLine(Line):
         ]
         shown = " ".join(pairs[:MOST_EXPONENTS]) + (" ..." if len(pairs) > MOST_EXPONENTS else "")
         so_far = f"{self._what}: {done:6.1%} in {_duration(elapsed)}, about {_duration(left)} to go"
-        self.say(f"{so_far}, {rate:.3g} {self._unit}/s; {shown}")
+        self.say(f"{so_far}, {rate:.3g} {self._unit}/s{'; ' * bool(shown)}{shown}")
 
 
 def _duration(seconds: float) -> str:

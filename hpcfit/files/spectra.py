@@ -7,13 +7,14 @@ pictures are made; starts, parameters, regular (trajectory); failures (one array
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from hpcfit.files.hdf5 import columns, names_of, put, put_attributes, texts
-from hpcfit.records import Failure, Outcome, Section, Spectrum
+from hpcfit.records import Convergence, Failure, Outcome, Section, Spectrum
 
 _NUMBERS: dict[str, Any] = {
     part.name: {"float": float, "int": int, "bool": bool}[str(part.type)]
@@ -24,6 +25,7 @@ _RATES = {
     "exponents": "natural logarithm per unit of time, largest first",
     "errors": "standard errors; NaN where bounds has a number",
     "bounds": "of exponents that vanish; NaN for the others",
+    "half_widths": "of 95 % intervals; the bounds of exponents that vanish",
 }
 
 
@@ -41,12 +43,14 @@ def put_spectrum(file: Any, spectrum: Spectrum) -> None:
             "warnings": list(spectrum.warnings) or "",
             "seed": -1 if spectrum.seed is None else spectrum.seed,
             "units": json.dumps(dict(units)),
+            "integrals": -1 if spectrum.integrals is None else spectrum.integrals,
             **{name: getattr(spectrum, name) for name in _NUMBERS},
         },
     )
     rate = f"1/{units.get('t', 'iteration' if spectrum.kind == 'map' else 'time')}"
     for name, note in _RATES.items():
-        put(file, name, getattr(spectrum, name), dims=("exponent",), units=rate, note=note)
+        if getattr(spectrum, name) is not None:
+            put(file, name, getattr(spectrum, name), dims=("exponent",), units=rate, note=note)
     note = "logarithm of the growth of each tangent in each block, the transient excluded"
     put(file, "growth", spectrum.growth, dims=("trajectory", "block", "exponent"), note=note)
     put(file, "starts", spectrum.starts, dims=("trajectory", "state"), **columns(spectrum.state_names, units))
@@ -60,16 +64,18 @@ def put_spectrum(file: Any, spectrum: Spectrum) -> None:
     if spectrum.draw_exponents is not None and spectrum.draw_errors is not None:
         put(file, "draw_exponents", spectrum.draw_exponents, dims=("draw", "exponent"), units=rate)
         put(file, "draw_errors", spectrum.draw_errors, dims=("draw", "exponent"), units=rate)
+    if spectrum.history is not None:
+        _put_history(file.create_group("history"), spectrum.history, units, rate)
     if spectrum.section is not None:
         _put_section(file.create_group("section"), spectrum.section)
 
 
 def get_spectrum(file: Any) -> Spectrum:
     """The spectrum that a file holds."""
-    seed = int(file.attrs["seed"])
+    seed, integrals = int(file.attrs["seed"]), int(file.attrs["integrals"])
     warnings = file.attrs["warnings"]
     numbers: dict[str, Any] = {name: kind(file.attrs[name]) for name, kind in _NUMBERS.items()}
-    rates: dict[str, Any] = {name: file[name][()] for name in _RATES}
+    rates: dict[str, Any] = {name: file[name][()] for name in _RATES if name in file}
 
     def optional(name: str) -> Any:
         return file[name][()] if name in file else None
@@ -88,6 +94,8 @@ def get_spectrum(file: Any) -> Spectrum:
         failures=get_failures(file["failures"]),
         warnings=() if isinstance(warnings, str) else tuple(str(each) for each in warnings),
         section=_get_section(file["section"]) if "section" in file else None,
+        history=_get_history(file["history"]) if "history" in file else None,
+        integrals=None if integrals < 0 else integrals,
         units=json.loads(file.attrs["units"]),
         seed=None if seed < 0 else seed,
         draws=optional("draws"),
@@ -113,6 +121,17 @@ def get_failures(group: Any) -> tuple[Failure, ...]:
     lanes, times = group["lanes"][()].tolist(), group["times"][()].tolist()
     outcomes = [Outcome[name] for name in texts(group["outcomes"])]
     return tuple(Failure(*each) for each in zip(lanes, times, outcomes, texts(group["causes"]), strict=True))
+
+
+def _put_history(group: Any, history: Convergence, units: Mapping[str, str], rate: str) -> None:
+    note = "what would have been said after these times"
+    put(group, "times", history.times, dims=("time",), units=units.get("t", "1"), note=note)
+    put(group, "exponents", history.exponents, dims=("time", "exponent"), units=rate)
+    put(group, "half_widths", history.half_widths, dims=("time", "exponent"), units=rate)
+
+
+def _get_history(group: Any) -> Convergence:
+    return Convergence(group["times"][()], group["exponents"][()], group["half_widths"][()])
 
 
 def _put_section(group: Any, section: Section) -> None:

@@ -1,8 +1,6 @@
-"""The Jacobian f_x of a model at given points, and how fast it tears tangents apart."""
+"""f and its Jacobian f_x at given points, and points of an orbit to look at them."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -14,9 +12,7 @@ from hpcfit.models.evaluate import Program
 from hpcfit.records import Array
 
 POINTS = 64  # of an orbit, at which its Jacobians are looked at
-MOST_STATES = 400  # of which a whole Jacobian is looked at
 ROUGH = 1e-8  # relative error of orbits that are only looked at
-DECADES = 3.0  # by which tangents may differ before they are made orthonormal again
 
 
 def slopes(model: Model, times: Array, states: Array, parameters: Array) -> Array:
@@ -59,35 +55,3 @@ def orbit(model: Model, start: Array, parameters: Array, begin: float) -> tuple[
     states = lanes.states[0]
     finite = np.isfinite(states).all(axis=1)
     return times[finite], states[finite]
-
-
-def tearing(model: Model, start: Array, parameters: Array, begin: float) -> float:
-    """Mean rate at which the ratio of the longest to the shortest tangent can grow, along an orbit.
-
-    Of flows the spread of the eigenvalues of the symmetric part of f_x, of maps that of the logarithms of
-    the singular values; infinite where the Jacobian is singular, not finite, or too large to look at.
-    """
-    if len(model.states) > MOST_STATES:
-        return np.inf
-    times, states = orbit(model, start, parameters, begin)
-    with np.errstate(all="ignore"):
-        matrices = jacobians_at(model, times, states, parameters)
-        matrices = matrices[np.isfinite(matrices).all(axis=(1, 2))]
-        if not len(matrices):
-            return np.inf
-        if model.kind == "map":
-            logs = np.log(np.linalg.svd(matrices, compute_uv=False))
-            return float((logs[:, 0] - logs[:, -1]).mean())
-        rates = np.linalg.eigvalsh((matrices + matrices.transpose(0, 2, 1)) / 2.0)
-    return float((rates[:, -1] - rates[:, 0]).mean())
-
-
-def usual_interval(model: Model, start: Array, parameters: Array, begin: float, longest: float) -> float:
-    """The time in which tangents come apart by three decades, with one digit; a whole number for maps."""
-    rate = tearing(model, start, parameters, begin)
-    own = min(DECADES * np.log(10.0) / rate, longest) if rate > 0.0 else longest
-    if model.kind == "map":
-        return max(1.0, np.floor(own))
-    own = own if own > 0.0 else longest / 100.0
-    power = math.floor(math.log10(own))
-    return min(float(f"{math.floor(own / 10.0**power)}e{power}"), longest)

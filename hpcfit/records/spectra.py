@@ -127,7 +127,6 @@ class Spectrum:
     seed: int | None = None
     begin: float = 0.0  # time at the start
     driven: bool = False  # f depends on t: time itself has an exponent 0, which is not among these
-    symplectic: bool = False  # tangents in conjugate pairs: exponents come as pairs to rounding
     steps: int = 0  # of all trajectories
     draws: NDArray[np.int64] | None = None  # (L,) of which draw a trajectory is; 0: the estimate
     draw_exponents: Array | None = None  # (D, k) of draws 1 to D; NaN without a chaotic trajectory

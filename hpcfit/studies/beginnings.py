@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hpcfit.flow.propagate import propagate
-from hpcfit.lyapunov.hamiltonian import Pairs, random_frame, symplectic_frame
-from hpcfit.lyapunov.jacobians import slopes
+from hpcfit.lyapunov.hamiltonian import energy_slope
+from hpcfit.lyapunov.starts import orthonormal_frame, symplectic_frame
 from hpcfit.models.define import Model
 from hpcfit.records import Array, Failure, FitResult, InputError, Mistake
 from hpcfit.studies.simulate import in_order
@@ -74,28 +74,27 @@ def points_on_orbits(
 
 
 def first_frames(
-    model: Model,
-    begin: float,
-    starts: Array,
-    parameters: Array,
-    *,
-    columns: int,
-    pairs: Pairs | None,
-    along: bool,
-    seed: int,
+    model: Model, form: Array | None, starts: Array, parameters: Array, *, columns: int, seed: int
 ) -> Array:
-    """Orthonormal tangents (L, n, k) that depend on seed and place alone.
+    """Orthonormal tangents (L, n, k), by seed and start alone; conjugate where J is given.
 
-    With pairs of coordinates and momenta they are conjugate, and `along` puts the direction of the flow
-    among them.
+    In an autonomous flow they are tangent to the energy surface, and its direction is one of them.
     """
-    frames = []
-    for lane, (start, values) in enumerate(zip(starts, parameters, strict=True)):
-        random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(lane, 1)))
-        if pairs is None:
-            frames.append(random_frame(len(model.states), columns, random))
-            continue
-        slope = slopes(model, np.array([begin]), start[None], values)[0] if along else None
-        moving = slope is not None and np.isfinite(slope).all() and np.abs(slope).max() > 0.0
-        frames.append(symplectic_frame(pairs, slope if moving else None, random)[:, :columns])
-    return np.stack(frames)
+    if form is None:
+        frame = orthonormal_frame(len(model.states), seed)[:, :columns]
+        return np.repeat(frame[None], len(starts), axis=0)
+    if model.kind == "map" or is_driven(model):
+        slopes = np.zeros_like(starts)
+    else:
+        both = zip(starts, parameters, strict=True)
+        slopes = np.stack([energy_slope(model, form, start, values) for start, values in both])
+    return np.stack([symplectic_frame(form, slope, seed)[:, :columns] for slope in slopes])
+
+
+def is_driven(model: Model) -> bool:
+    """True if f depends on the time; unknown counts as False."""
+    if model.graph is None:
+        return False
+    return any(
+        model.graph.nodes[index].operation == "time" for index in model.graph.reachable(model.equations)
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hpcfit.flow.frames import grow
+from hpcfit.lyapunov.estimate import estimate
 from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import on_root
@@ -17,7 +18,7 @@ from hpcfit.records import Array, Bundle, FitResult, Halt, Spectrum
 from hpcfit.studies.beginnings import Values
 from hpcfit.studies.carriers import Carrier, Dealt, Leg, Ride, invariants_at, part
 from hpcfit.studies.spectrum_plan import Asked, Plan, plan_spectrum
-from hpcfit.studies.spectrum_result import estimates, made_of, precise_enough
+from hpcfit.studies.spectrum_result import made_of, precise_enough
 
 ROUND_SECONDS = 0.25  # between two times at which ranks come together
 
@@ -199,6 +200,14 @@ class _Log:
         self._logarithms = [np.concatenate(self._logarithms, axis=1)]
         return self._logarithms[0][:, self._plan.transient_blocks :]
 
+    def estimate(self) -> tuple[Array, Array]:
+        """Exponents and errors so far, of the first draw."""
+        own = self.after_transient()[self._plan.draws == 0]
+        if not own.shape[1]:
+            return np.empty(0), np.empty(0)
+        found = estimate(own, self._plan.block)
+        return found.exponents, np.where(np.isnan(found.errors), found.bounds, found.errors)
+
     def halt_at(self, bundle: Bundle | None, seconds: float) -> Halt:
         self.after_transient()
         self._divergence = [np.concatenate(self._divergence, axis=1)]
@@ -218,7 +227,7 @@ class _Log:
             done=1.0 if result else self.blocks / plan.total,
             covered=self.blocks * plan.block * len(plan.starts),
             seconds=seconds,
-            estimate=lambda: estimates(self.after_transient(), plan.block),
+            estimate=self.estimate,
             halt=lambda: self.halt_at(carrier.whole(), seconds),
             result=result,
         )

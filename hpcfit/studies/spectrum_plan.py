@@ -10,17 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcfit.flow.propagate import LARGEST_TOLERANCE, METHODS, chosen_method
-from hpcfit.lyapunov.hamiltonian import Pairs, canonical_pairs
-from hpcfit.lyapunov.jacobians import jacobians_at, slopes, usual_interval
+from hpcfit.lyapunov.hamiltonian import hamiltonian_form
+from hpcfit.lyapunov.intervals import Rhythm, rhythm
+from hpcfit.lyapunov.jacobians import jacobians_at, slopes
 from hpcfit.models.define import Model
 from hpcfit.models.evaluate import Program
 from hpcfit.models.names import nearest
 from hpcfit.records import Array, Failure, FitResult, InputError, Mistake
-from hpcfit.studies.beginnings import Values, first_frames, fitted, given_or_usual, points_on_orbits
+from hpcfit.studies.beginnings import (
+    Values,
+    first_frames,
+    fitted,
+    given_or_usual,
+    is_driven,
+    points_on_orbits,
+)
 from hpcfit.studies.simulate import in_order
 
-BLOCKS, FEWEST_BLOCKS = 1000, 50  # of a trajectory, where nothing is asked
-MOST_LOGARITHMS = 50_000_000  # that are kept
 TRANSIENT = 0.05  # of the duration
 APART = 100.0  # orthonormalisations between the starts of trajectories
 MARKS = 64  # times at which invariants are looked at and errors compared with what is asked
@@ -64,7 +70,7 @@ class Plan:
     interval: float
     transient_blocks: int
     blocks: int  # without those of the transient
-    symplectic: bool
+    hamiltonian: bool
     driven: bool
 
     @property
@@ -86,31 +92,27 @@ def plan_spectrum(
     firsts, values = check_asked(model, asked, start=start, parameters=parameters, fit=fit)
     k = asked.exponents or len(model.states)
     count = asked.trajectories or 1 + len(asked.starts or ())
-    block, interval, blocks = _times(model, asked, firsts[0], values[0], count * len(firsts) * k)
+    own = _rhythm(model, asked, firsts[0], values[0], count * len(firsts))
     transient = TRANSIENT * asked.duration if asked.transient is None else asked.transient
-    transient_blocks = math.ceil(transient / block - 1e-9)
-    spacing = asked.spacing or max(transient_blocks * block, APART * interval)
-    pairs = _pairs(model, asked, firsts[0], values[0])
-    driven = is_driven(model)
+    transient_blocks = math.ceil(transient / own.block - 1e-9)
+    spacing = asked.spacing or max(transient_blocks * own.block, APART * own.interval)
+    form = _form(model, asked, firsts[0], values[0])
     starts, failures = _starts(model, asked, firsts, values, asked.begin + spacing * np.arange(count))
     lanes = np.repeat(values, count, axis=0)
-    along = model.kind == "flow" and not driven
-    frames = first_frames(
-        model, asked.begin, starts, lanes, columns=k, pairs=pairs, along=along, seed=asked.seed
-    )
+    conjugate = None if asked.symplectic is False else form
     return Plan(
         starts=starts,
         parameters=lanes,
-        frames=frames,
+        frames=first_frames(model, conjugate, starts, lanes, columns=k, seed=asked.seed),
         draws=np.repeat(np.arange(len(firsts)), count),
         failures=failures,
         begin=asked.begin,
-        block=block,
-        interval=interval,
+        block=own.block,
+        interval=own.interval,
         transient_blocks=transient_blocks,
-        blocks=blocks,
-        symplectic=pairs is not None,
-        driven=driven,
+        blocks=own.blocks,
+        hamiltonian=form is not None,
+        driven=is_driven(model),
     )
 
 
@@ -244,34 +246,41 @@ def _check_invariant(model: Model, asked: Asked, key: str, start: Array, paramet
         raise InputError(Mistake("", problem, f"move it, or set invariant = {own:.12g}", key))
 
 
-def _times(
-    model: Model, asked: Asked, start: Array, parameters: Array, columns: int
-) -> tuple[float, float, int]:
-    """Block, interval, and number of blocks."""
-    most = min(BLOCKS, max(FEWEST_BLOCKS, MOST_LOGARITHMS // columns))
-    longest = asked.duration if asked.block is None else asked.block
-    interval = asked.interval
-    if interval is None:
-        interval = usual_interval(model, start, parameters, asked.begin, longest)
+def _rhythm(model: Model, asked: Asked, start: Array, parameters: Array, trajectories: int) -> Rhythm:
+    """Blocks and intervals as asked, the others as usual."""
+    usual = Rhythm(1, asked.duration, asked.interval or asked.duration)
+    if asked.block is None or asked.interval is None:
+        usual = rhythm(
+            model,
+            start,
+            parameters,
+            duration=asked.duration,
+            trajectories=trajectories,
+            directions=asked.exponents,
+            begin=asked.begin,
+            method=asked.method,
+            tolerance=asked.tolerance,
+        )
     if asked.block is not None:
-        block = asked.block
-    elif model.kind == "map":
-        block = float(max(math.ceil(asked.duration / most), math.ceil(interval)))
-    else:
-        block = asked.duration / float(np.clip(math.floor(asked.duration / interval), 1, most))
-    return block, interval, max(1, math.ceil(asked.duration / block - 1e-9))
+        blocks = max(1, math.ceil(asked.duration / asked.block - 1e-9))
+        return Rhythm(blocks, asked.block, asked.interval or min(usual.interval, asked.block))
+    if asked.interval is None:
+        return usual
+    if model.kind == "map":
+        block = max(usual.block, asked.interval)
+        return Rhythm(math.ceil(asked.duration / block), block, asked.interval)
+    blocks = min(usual.blocks, max(1, math.floor(asked.duration / asked.interval)))
+    return Rhythm(blocks, asked.duration / blocks, asked.interval)
 
 
-def _pairs(model: Model, asked: Asked, start: Array, parameters: Array) -> Pairs | None:
-    """Coordinates and momenta, where tangents are to be conjugate."""
-    if asked.symplectic is False:
-        return None
-    pairs = canonical_pairs(model, start, parameters, asked.begin)
-    if pairs is None and asked.symplectic:
+def _form(model: Model, asked: Asked, start: Array, parameters: Array) -> Array | None:
+    """J of a Hamiltonian system."""
+    form = hamiltonian_form(model, start, parameters, asked.begin)
+    if form is None and asked.symplectic:
         problem = f"{model.name} is not Hamiltonian in its states {' '.join(model.states[:8])}"
         remedy = "leave it out; or use canonical states, coordinates first and momenta in the same order"
         raise InputError(Mistake("", problem, remedy, "symplectic", True))
-    return pairs
+    return form
 
 
 def _starts(
@@ -284,12 +293,3 @@ def _starts(
     if len(times) == 1:
         return firsts.copy(), ()
     return points_on_orbits(model, times, firsts, values, asked.method, asked.tolerance)
-
-
-def is_driven(model: Model) -> bool:
-    """True if f depends on the time; unknown counts as False."""
-    if model.graph is None:
-        return False
-    return any(
-        model.graph.nodes[index].operation == "time" for index in model.graph.reachable(model.equations)
-    )

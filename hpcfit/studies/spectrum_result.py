@@ -1,45 +1,33 @@
-"""From logarithms of growth to a spectrum with errors."""
+"""From the growth of tangent frames to a spectrum: what is averaged, what follows from it, how it ended."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from hpcfit.lyapunov.convergence import history, reached
+from hpcfit.lyapunov.dimension import Derived, derived
+from hpcfit.lyapunov.estimate import Estimate, estimate
 from hpcfit.models.define import Model
 from hpcfit.records import Array, Failure, Halt, Outcome, Spectrum
 from hpcfit.studies.spectrum_plan import Asked, Plan
 
-FEWEST_BLOCKS = 32  # before errors are compared with what is asked
 
-
-def precise_enough(error: float | None, plan: Plan, logarithms: Array) -> bool:
-    """True if all standard errors are as small as asked; logarithms (L, b, k) without the transient."""
-    if error is None or logarithms.shape[1] < FEWEST_BLOCKS:
+def precise_enough(error: float | None, plan: Plan, growth: Array) -> bool:
+    """True if all errors are as small as asked; growth (L, b, k) without the transient."""
+    if error is None:
         return False
-    _, errors = estimates(logarithms, plan.block)
-    return bool((errors <= error).all())
-
-
-def estimates(logarithms: Array, block: float) -> tuple[Array, Array]:
-    good = np.isfinite(logarithms).all(axis=(1, 2))
-    rates = logarithms[good] / block
-    if not rates.size:
-        return np.full(logarithms.shape[2], np.nan), np.full(logarithms.shape[2], np.nan)
-    return rates.mean(axis=(0, 1)), rates.reshape(-1, rates.shape[2]).std(axis=0) / np.sqrt(
-        rates[..., 0].size
-    )
+    own = growth[plan.draws == 0]
+    return reached(estimate(own, plan.block), error, own.shape[1])
 
 
 def made_of(model: Model, plan: Plan, asked: Asked, halt: Halt) -> Spectrum:
-    """The spectrum at its end."""
-    logarithms = halt.logarithms[:, plan.transient_blocks :]
-    measured = logarithms.shape[1]
-    exponents, errors = estimates(logarithms, plan.block)
-    k = len(exponents)
-    stopped = {failure.lane for failure in halt.failures}
-    none_left = len(stopped) == len(plan.starts) or not measured
-    outcome = Outcome.NOT_INTEGRABLE if none_left else Outcome.DONE
-    if not none_left and asked.error is not None and not (errors <= asked.error).all():
-        outcome = Outcome.NOT_PRECISE
+    """The spectrum of what was found until the end."""
+    growth = halt.logarithms[:, plan.transient_blocks :]
+    blocks = growth.shape[1]
+    known = growth if blocks else np.full((len(growth), 1, growth.shape[2]), np.nan)
+    each = [estimate(known[plan.draws == draw], plan.block) for draw in range(int(plan.draws.max()) + 1)]
+    found = each[0]
+    follows = _derived(model, plan, known[plan.draws == 0], found)
     return Spectrum(
         model=model.name,
         state_names=model.states,
@@ -47,60 +35,82 @@ def made_of(model: Model, plan: Plan, asked: Asked, halt: Halt) -> Spectrum:
         kind=model.kind,
         starts=plan.starts,
         parameters=plan.parameters,
-        outcome=outcome,
+        outcome=_outcome(asked, plan, found, blocks),
         cause=_cause(halt.failures),
-        exponents=exponents,
-        errors=errors,
-        bounds=np.full(k, np.nan),
-        dimension=np.nan,
-        dimension_error=np.nan,
-        entropy=np.nan,
-        entropy_error=np.nan,
-        zeros=0,
-        duration=measured * plan.block,
+        exponents=found.exponents,
+        errors=found.errors,
+        bounds=found.bounds,
+        half_widths=found.half_widths,
+        dimension=follows.dimension,
+        dimension_error=follows.dimension_error,
+        entropy=follows.entropy,
+        entropy_error=follows.entropy_error,
+        doubling_time_error=follows.doubling_time_error,
+        integrals=follows.integrals,
+        zeros=found.zeros,
+        duration=blocks * plan.block,
         transient=plan.transient_blocks * plan.block,
         block=plan.block,
         interval=plan.interval,
-        growth=logarithms,
-        regular=np.zeros(len(plan.starts), dtype=bool),
+        growth=growth,
+        regular=np.concatenate([own.regular for own in each]),
         failures=halt.failures,
-        divergence=_mean_divergence(halt, plan),
+        divergence=_mean_divergence(halt.divergence[:, plan.transient_blocks :], plan, found),
         drift=drift(halt.invariants),
+        warnings=found.warnings,
+        hamiltonian=plan.hamiltonian,
+        history=history(known[plan.draws == 0], plan.block, found) if found.used.any() else None,
         seconds=halt.seconds,
         units=model.units,
         seed=asked.seed,
         begin=plan.begin,
         driven=plan.driven,
-        symplectic=plan.symplectic,
         steps=int(halt.steps.sum()),
-        draws=plan.draws if plan.draws.any() else None,
+        draws=plan.draws if len(each) > 1 else None,
+        draw_exponents=np.array([own.exponents for own in each[1:]]) if len(each) > 1 else None,
+        draw_errors=np.array([own.errors for own in each[1:]]) if len(each) > 1 else None,
     )
 
 
-def _mean_divergence(halt: Halt, plan: Plan) -> float:
-    own = halt.divergence[:, plan.transient_blocks :]
-    good = np.isfinite(own).all(axis=1)
-    return float(own[good].mean() / plan.block) if good.any() and own.size else float("nan")
+def _derived(model: Model, plan: Plan, growth: Array, found: Estimate) -> Derived:
+    """What follows from the exponents; NaN where there are none."""
+    if not found.used.any():
+        return Derived(np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, None)
+    series = growth[found.used] / plan.block
+    states = len(model.states)
+    return derived(found.cleaned, series, found.zeros, states, hamiltonian=plan.hamiltonian)
 
 
-def drift(invariants: Array) -> float:
-    """The largest relative change of an invariant since the start; NaN without one."""
-    finite = np.isfinite(invariants).all(axis=1)
-    if not invariants.shape[1] or not finite.any():
-        return float("nan")
-    own = invariants[finite]
-    first = own[:, :1]
-    size = np.where(first == 0.0, 1.0, np.abs(first))
-    return float((np.abs(own - first) / size).max())
+def _outcome(asked: Asked, plan: Plan, found: Estimate, blocks: int) -> Outcome:
+    if not found.used.any():
+        return Outcome.NOT_INTEGRABLE
+    if asked.error is not None and not reached(found, asked.error, blocks):
+        return Outcome.NOT_PRECISE
+    return Outcome.DONE
 
 
 def _cause(failures: tuple[Failure, ...]) -> str:
     """The first trajectory that stopped, how many others did, and what can be done."""
     if not failures:
         return ""
-    first = failures[0]
-    others = f"; so did {len(failures) - 1} others" if len(failures) > 1 else ""
-    where = f"trajectory {first.lane + 1} stopped at t = {first.time:.6g}"
-    return (
-        f"{where}: {first.outcome.value} ({first.cause}){others}; give it another start or other parameters"
+    first, others = failures[0], len(failures) - 1
+    why = (
+        f"trajectory {first.lane + 1} stopped at t = {first.time:.6g}: {first.outcome.value} ({first.cause})"
     )
+    so_did = f"; so did {others} other{'s' * (others > 1)}" if others else ""
+    return f"{where}: {first.outcome.value} ({first.cause}){so_did}; give another start or other parameters"
+
+
+def _mean_divergence(divergence: Array, plan: Plan, found: Estimate) -> float:
+    """Of the trajectories in the means, per unit of time."""
+    own = divergence[plan.draws == 0][found.used]
+    return float(own.mean() / plan.block) if own.size else float("nan")
+
+
+def drift(invariants: Array) -> float:
+    """The largest change of an invariant (L, marks) since the start, relative; absolute where it is 0."""
+    finite = np.isfinite(invariants).all(axis=1)
+    if not invariants.shape[1] or not finite.any():
+        return float("nan")
+    own, first = invariants[finite], invariants[finite, :1]
+    return float((np.abs(own - first) / np.where(first == 0.0, 1.0, np.abs(first))).max())
