@@ -94,9 +94,7 @@ def _cause(failures: tuple[Failure, ...]) -> str:
     if not failures:
         return ""
     first, others = failures[0], len(failures) - 1
-    why = (
-        f"trajectory {first.lane + 1} stopped at t = {first.time:.6g}: {first.outcome.value} ({first.cause})"
-    )
+    where = f"trajectory {first.lane + 1} stopped at t = {first.time:.6g}"
     so_did = f"; so did {others} other{'s' * (others > 1)}" if others else ""
     return f"{where}: {first.outcome.value} ({first.cause}){so_did}; give another start or other parameters"
 
