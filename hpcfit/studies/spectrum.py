@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hpcfit.flow.frames import grow
+from hpcfit.flow.propagate import chosen_method
 from hpcfit.lyapunov.estimate import estimate
 from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
@@ -19,6 +20,7 @@ from hpcfit.studies.beginnings import Values
 from hpcfit.studies.carriers import Carrier, Dealt, Leg, Ride, invariants_at, part
 from hpcfit.studies.spectrum_plan import Asked, Plan, plan_spectrum
 from hpcfit.studies.spectrum_result import made_of, precise_enough
+from hpcfit.studies.wide import Wide, is_wide
 
 ROUND_SECONDS = 0.25  # between two times at which ranks come together
 
@@ -117,7 +119,7 @@ def spectrum_stages(
     ride = Ride(plan.block, plan.interval, plan.begin, asked.method, asked.tolerance)
     log = _Log(plan, resume or _first_halt(model, plan, ride))
     on_root(comm, lambda: _compile(model, ride, log.halt.bundle))
-    carrier = Dealt(comm, model, ride, log.halt.bundle)
+    carrier = _carrier(comm, model, ride, log.halt.bundle)
     pace = _Pace()
     while True:
         ended = log.blocks == plan.total or not log.going
@@ -132,6 +134,13 @@ def spectrum_stages(
         leg = carrier.advance(pace.blocks(log.until_next_mark()))
         log.add(leg)
         pace.learn(leg.logarithms.shape[1], max(comm.allgather(time.perf_counter() - began)))
+
+
+def _carrier(comm: Any, model: Model, ride: Ride, bundle: Bundle) -> Carrier:
+    """Ranks share trajectories, or where these are few and have many tangents, the tangents."""
+    count, _, k = bundle.frames.shape
+    kind = Wide if is_wide(count, k, chosen_method(model, ride.method)) else Dealt
+    return kind(comm, model, ride, bundle)
 
 
 def _first_halt(model: Model, plan: Plan, ride: Ride) -> Halt:

@@ -1,0 +1,106 @@
+"""Gram-Schmidt on the columns of one frame that ranks share: in chunks, the same whatever the ranks.
+
+Chunks of columns are made orthonormal one after the other by their owners, and taken out of all later
+chunks at once (block modified Gram-Schmidt). A second pass, in which no rank waits for another, brings the
+columns from eps times the condition of the frame to eps. All products have shapes that depend on the number
+of the chunk alone, so that the bits do not depend on the ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hpcfit.records import Array
+
+WIDTH = 8  # columns of a chunk: the lanes of a register
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a frame are whose: chunks go round the ranks."""
+
+    rank: int
+    ranks: int
+    count: int  # of all columns
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.count // WIDTH)
+
+    @property
+    def own(self) -> range:
+        """Numbers of this rank's chunks."""
+        return range(self.rank, self.chunks, self.ranks)
+
+    def places(self, chunk: int) -> slice:
+        return slice(chunk * WIDTH, min((chunk + 1) * WIDTH, self.count))
+
+    def part(self, frame: Array) -> Array:
+        """This rank's columns of a frame (n, k): (n, own)."""
+        return np.concatenate([frame[:, self.places(chunk)] for chunk in self.own] or [frame[:, :0]], axis=1)
+
+    def whole(self, comm: Any, part: Array) -> Array:
+        """The frame (n, k) of which all ranks have a part, on all ranks."""
+        parts = comm.allgather(np.ascontiguousarray(part))
+        frame = np.empty((len(part), self.count))
+        for rank, each in enumerate(parts):
+            first = 0
+            for chunk in Columns(rank, self.ranks, self.count).own:
+                places = self.places(chunk)
+                frame[:, places] = each[:, first : first + places.stop - places.start]
+                first += places.stop - places.start
+        return frame
+
+
+def orthonormal_columns(comm: Any, columns: Columns, part: Array) -> tuple[Array, Array]:
+    """This rank's columns (n, own) of the orthonormal frame, and the stretching (k,) of all of them."""
+    chunks = _split(columns, part)
+    basis = np.zeros((columns.chunks * WIDTH, len(part)))  # rows: all columns, after the first pass
+    sizes = np.ones(columns.chunks * WIDTH)
+    for number in range(columns.chunks):
+        rows = slice(number * WIDTH, (number + 1) * WIDTH)
+        found = None
+        if number in chunks:
+            found = _orthonormal(chunks[number])
+        basis[rows], sizes[rows] = comm.bcast(found, root=number % columns.ranks)
+        if number in chunks:
+            chunks[number] = basis[rows]
+        later = [chunk for chunk in chunks if chunk > number]
+        if later:
+            rest = np.stack([chunks[chunk] for chunk in later])
+            rest -= rest @ basis[rows].T @ basis[rows]
+            chunks.update(zip(later, rest, strict=True))
+    return _again(columns, chunks, basis), sizes[: columns.count]
+
+
+def _split(columns: Columns, part: Array) -> dict[int, Array]:
+    """This rank's chunks as rows (WIDTH, n); places without a column are zero."""
+    chunks, first = {}, 0
+    for chunk in columns.own:
+        places = columns.places(chunk)
+        count = places.stop - places.start
+        chunks[chunk] = np.zeros((WIDTH, len(part)))
+        chunks[chunk][:count] = part[:, first : first + count].T
+        first += count
+    return chunks
+
+
+def _orthonormal(rows: Array) -> tuple[Array, Array]:
+    """Orthonormal rows, and what they were stretched by."""
+    q, r = np.linalg.qr(rows.T)
+    diagonal = np.diag(r)
+    return (q * np.where(diagonal < 0.0, -1.0, 1.0)).T, np.abs(diagonal)
+
+
+def _again(columns: Columns, chunks: dict[int, Array], basis: Array) -> Array:
+    """The second pass: what is left of earlier columns is taken out of this rank's, (n, own)."""
+    parts = [basis[:0].T]
+    for chunk, rows in chunks.items():
+        before = basis[: chunk * WIDTH]
+        cleaned = rows - rows @ before.T @ before
+        places = columns.places(chunk)
+        parts.append(_orthonormal(cleaned)[0][: places.stop - places.start].T)
+    return np.concatenate(parts, axis=1)
