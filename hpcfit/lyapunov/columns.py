@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hpcfit.mpi.together import spread
 from hpcfit.records import Array
 
 WIDTH = 8  # columns of a chunk: the lanes of a register
@@ -58,22 +59,18 @@ class Columns:
 def orthonormal_columns(comm: Any, columns: Columns, part: Array) -> tuple[Array, Array]:
     """This rank's columns (n, own) of the orthonormal frame, and the stretching (k,) of all of them."""
     chunks = _split(columns, part)
-    basis = np.zeros((columns.chunks * WIDTH, len(part)))  # rows: all columns, after the first pass
-    sizes = np.ones(columns.chunks * WIDTH)
+    found = np.zeros((columns.chunks, WIDTH, len(part) + 1))  # rows, and by how much each was stretched
+    basis = found[..., :-1]
     for number in range(columns.chunks):
-        rows = slice(number * WIDTH, (number + 1) * WIDTH)
-        found = None
         if number in chunks:
-            found = _orthonormal(chunks[number])
-        basis[rows], sizes[rows] = comm.bcast(found, root=number % columns.ranks)
-        if number in chunks:
-            chunks[number] = basis[rows]
-        later = [chunk for chunk in chunks if chunk > number]
-        if later:
-            rest = np.stack([chunks[chunk] for chunk in later])
-            rest -= rest @ basis[rows].T @ basis[rows]
-            chunks.update(zip(later, rest, strict=True))
-    return _again(columns, chunks, basis), sizes[: columns.count]
+            found[number] = _orthonormal(chunks.pop(number))
+        spread(comm, found[number], number % columns.ranks)
+        if chunks:
+            rest = np.stack(list(chunks.values()))
+            rest -= rest @ basis[number].T @ basis[number]
+            chunks.update(zip(chunks, rest, strict=True))
+    sizes = found[..., -1].ravel()[: columns.count]
+    return _again(columns, np.ascontiguousarray(basis)), sizes
 
 
 def _split(columns: Columns, part: Array) -> dict[int, Array]:
@@ -88,19 +85,21 @@ def _split(columns: Columns, part: Array) -> dict[int, Array]:
     return chunks
 
 
-def _orthonormal(rows: Array) -> tuple[Array, Array]:
-    """Orthonormal rows, and what they were stretched by."""
+def _orthonormal(rows: Array) -> Array:
+    """Orthonormal rows, each followed by what it was stretched by (WIDTH, n + 1)."""
     q, r = np.linalg.qr(rows.T)
     diagonal = np.diag(r)
-    return (q * np.where(diagonal < 0.0, -1.0, 1.0)).T, np.abs(diagonal)
+    signed = q * np.where(diagonal < 0.0, -1.0, 1.0)
+    return np.concatenate([signed.T, np.abs(diagonal)[:, None]], axis=1)
 
 
-def _again(columns: Columns, chunks: dict[int, Array], basis: Array) -> Array:
+def _again(columns: Columns, basis: Array) -> Array:
     """The second pass: what is left of earlier columns is taken out of this rank's, (n, own)."""
-    parts = [basis[:0].T]
-    for chunk, rows in chunks.items():
-        before = basis[: chunk * WIDTH]
-        cleaned = rows - rows @ before.T @ before
+    n = basis.shape[-1]
+    parts = [np.empty((n, 0))]
+    for chunk in columns.own:
+        before, rows = basis[:chunk].reshape(-1, n), basis[chunk]
         places = columns.places(chunk)
-        parts.append(_orthonormal(cleaned)[0][: places.stop - places.start].T)
+        cleaned = _orthonormal(rows - rows @ before.T @ before)[:, :-1]
+        parts.append(cleaned[: places.stop - places.start].T)
     return np.concatenate(parts, axis=1)

@@ -93,3 +93,9 @@ def exchanged(comm: Any, parts: list[T]) -> list[T]:
 def gathered(comm: Any, part: NDArray[Any], axis: int = 0) -> NDArray[Any]:
     """The parts of all ranks one after another along an axis, on all ranks."""
     return part if comm.size == 1 else np.concatenate(comm.allgather(np.ascontiguousarray(part)), axis=axis)
+
+
+def spread(comm: Any, values: NDArray[Any], root: int) -> None:
+    """Write the values of one rank over those of all others, whose arrays have the same shape."""
+    if comm.size > 1:
+        comm.Bcast(values, root=root)
