@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hpcfit.lyapunov.jacobians import jacobians_at, orbit, slopes
+from hpcfit.lyapunov.jacobians import jacobians_at, slopes, some_points
 from hpcfit.lyapunov.starts import forms
 from hpcfit.models.define import Model
 from hpcfit.records import Array
@@ -44,7 +44,7 @@ def energy_slope(model: Model, form: Array, start: Array, parameters: Array) -> 
 
 def _matrices(model: Model, start: Array, parameters: Array, begin: float) -> Array:
     """Jacobians on an orbit and around it, where they are finite."""
-    times, states = orbit(model, start, parameters, begin)
+    times, states = some_points(model, start, parameters, begin)
     size = NEARBY * np.maximum(np.abs(states).max(axis=0, initial=0.0), NEARBY)
     around = states + size * np.random.default_rng(0).uniform(-1.0, 1.0, states.shape)
     with np.errstate(all="ignore"):

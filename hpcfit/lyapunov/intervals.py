@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcfit.flow.propagate import propagate
+from hpcfit.flow.frames import carry
+from hpcfit.lyapunov.orbits import MOST_STEPS, orbit
 from hpcfit.models.define import Model
-from hpcfit.records import Array
+from hpcfit.records import Array, Bundle
 
 MOST_BLOCKS = 10_000
 MOST_NUMBERS = 20_000_000  # of the growth that is kept: 160 MB
@@ -71,12 +72,7 @@ def in_shape(
     """
 
     def elongation(times: Array, states: Array) -> float:
-        spans = np.column_stack([times, times + span])
-        lanes = propagate(
-            model, spans, states, parameters, sensitivities=True, method=method, tolerance=tolerance
-        )
-        assert lanes.by_start is not None
-        return _elongation(lanes.by_start[:, -1])
+        return _elongation(_carried(model, times, states, parameters, span, method, tolerance))
 
     is_map = model.kind == "map"
     span = 1.0 if is_map else duration * 2.0**-HALVINGS
@@ -84,12 +80,43 @@ def in_shape(
         span *= 2.0
     least = 1.0 if is_map else duration * 2.0**-HALVINGS
     while (span := 0.5 * span) > least:
-        times = begin + span * np.arange(SAMPLES)
-        path = propagate(model, times, start, parameters, method=method, tolerance=tolerance)
-        whole = np.isfinite(path.states[0]).all(axis=1)
-        if whole.any() and elongation(times[whole], path.states[0][whole]) <= MODEST:
+        times, states = orbit(
+            model, start, parameters, begin, span, SAMPLES, method=method, tolerance=tolerance
+        )
+        if len(times) and elongation(times, states) <= MODEST:
             break
     return max(span, least)
+
+
+def _carried(
+    model: Model,
+    times: Array,
+    states: Array,
+    parameters: Array,
+    span: float,
+    method: str | None,
+    tolerance: float | None,
+) -> Array:
+    """The fundamental matrices (L, n, n) over a time, from states (L, n) at times (L,)."""
+    n = states.shape[1]
+    together = [slice(None)] if not model.driven else [slice(i, i + 1) for i in range(len(times))]
+    found = []
+    for own in together:
+        count = len(states[own])
+        bundle = Bundle(0, states[own], np.tile(np.eye(n), (count, 1, 1)), np.tile(parameters, (count, 1)))
+        moved = carry(
+            model,
+            bundle,
+            np.zeros(count),
+            block=span,
+            interval=span,
+            begin=float(times[own][0]),
+            method=method,
+            tolerance=tolerance,
+            max_steps=MOST_STEPS,
+        )
+        found.append(moved.bundle.frames)
+    return np.concatenate(found)
 
 
 def _elongation(tangents: Array) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hpcfit.flow.propagate import propagate
 from hpcfit.flow.tangents import DISPLACEMENT, NumericField
+from hpcfit.lyapunov.orbits import orbit
 from hpcfit.models.define import Model
 from hpcfit.models.derivatives import jacobians
 from hpcfit.models.evaluate import Program
@@ -43,15 +43,11 @@ def jacobians_at(model: Model, times: Array, states: Array, parameters: Array) -
     return flat.reshape(len(times), n, n)
 
 
-def orbit(model: Model, start: Array, parameters: Array, begin: float) -> tuple[Array, Array]:
-    """Times (P,) and states (P, n) of the first finite points of an orbit, spaced as its Jacobian is fast."""
-    if model.kind == "map":
-        times = begin + np.arange(float(POINTS))
-    else:
+def some_points(model: Model, start: Array, parameters: Array, begin: float) -> tuple[Array, Array]:
+    """Times (P,) and states (P, n) of an orbit, spaced as its Jacobian is fast."""
+    spacing = 1.0
+    if model.kind == "flow":
         first = jacobians_at(model, np.array([begin]), start[None], parameters)[0]
         speed = float(np.linalg.norm(first, 2)) if np.isfinite(first).all() else 0.0
-        times = begin + np.arange(POINTS) / (speed if speed > 0.0 else 1.0)
-    lanes = propagate(model, times, start, parameters, method="extrapolation", tolerance=ROUGH)
-    states = lanes.states[0]
-    finite = np.isfinite(states).all(axis=1)
-    return times[finite], states[finite]
+        spacing = 1.0 / speed if speed > 0.0 else 1.0
+    return orbit(model, start, parameters, begin, spacing, POINTS, method="extrapolation", tolerance=ROUGH)

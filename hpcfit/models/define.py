@@ -57,6 +57,14 @@ class Model:
         nodes = (self.graph.nodes[index] for index in self.graph.reachable(self.equations))
         return not any(node.arguments and FUNCTIONS[node.operation].kink for node in nodes)
 
+    @property
+    def driven(self) -> bool:
+        """True if an equation contains the time; unknown counts as True."""
+        if self.graph is None:
+            return True
+        nodes = (self.graph.nodes[index] for index in self.graph.reachable(self.equations))
+        return any(node.operation == "time" for node in nodes)
+
     def quantity(self, name: str) -> Symbol:
         """The expression of a state or an observable."""
         if self.graph is None:

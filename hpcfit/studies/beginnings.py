@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hpcfit.flow.propagate import propagate
 from hpcfit.lyapunov.hamiltonian import energy_slope
+from hpcfit.lyapunov.orbits import orbits
 from hpcfit.lyapunov.starts import orthonormal_frame, symplectic_frame
 from hpcfit.models.define import Model
 from hpcfit.records import Array, Failure, FitResult, InputError, Mistake
@@ -61,16 +61,23 @@ def fitted(model: Model, fit: FitResult, draws: int, seed: int) -> tuple[Array, 
 
 
 def points_on_orbits(
-    model: Model, times: Array, firsts: Array, values: Array, method: str | None, tolerance: float | None
+    model: Model,
+    firsts: Array,
+    values: Array,
+    begin: float,
+    spacing: float,
+    count: int,
+    method: str | None,
+    tolerance: float | None,
 ) -> tuple[Array, tuple[Failure, ...]]:
-    """Starts (D * T, n) at T times of the orbit of each draw, and those that its end prevents."""
-    lanes = propagate(model, times, firsts, values, method=method, tolerance=tolerance)
+    """Starts (D * count, n) along the orbit of each draw, and those that its end prevents."""
+    states, ended = orbits(model, firsts, values, begin, spacing, count, method=method, tolerance=tolerance)
     failures = tuple(
-        Failure(each.lane * len(times) + j, each.time, each.outcome, f"the orbit of starts: {each.cause}")
-        for each in lanes.failures
-        for j in np.flatnonzero(times > each.time).tolist()
+        Failure(each.lane * count + j, each.time, each.outcome, f"the orbit of starts: {each.cause}")
+        for each in ended
+        for j in np.flatnonzero(~np.isfinite(states[each.lane]).all(axis=1)).tolist()
     )
-    return lanes.states.reshape(-1, firsts.shape[1]), failures
+    return states.reshape(-1, firsts.shape[1]), failures
 
 
 def first_frames(
@@ -83,18 +90,9 @@ def first_frames(
     if form is None:
         frame = orthonormal_frame(len(model.states), seed)[:, :columns]
         return np.repeat(frame[None], len(starts), axis=0)
-    if model.kind == "map" or is_driven(model):
+    if model.kind == "map" or model.driven:
         slopes = np.zeros_like(starts)
     else:
         both = zip(starts, parameters, strict=True)
         slopes = np.stack([energy_slope(model, form, start, values) for start, values in both])
     return np.stack([symplectic_frame(form, slope, seed)[:, :columns] for slope in slopes])
-
-
-def is_driven(model: Model) -> bool:
-    """True if f depends on the time; unknown counts as False."""
-    if model.graph is None:
-        return False
-    return any(
-        model.graph.nodes[index].operation == "time" for index in model.graph.reachable(model.equations)
-    )

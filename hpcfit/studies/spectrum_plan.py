@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcfit.flow.propagate import LARGEST_TOLERANCE, METHODS, chosen_method
 from hpcfit.lyapunov.hamiltonian import hamiltonian_form
-from hpcfit.lyapunov.intervals import Rhythm, rhythm
+from hpcfit.lyapunov.intervals import FEWEST_BLOCKS, Rhythm, rhythm
 from hpcfit.lyapunov.jacobians import jacobians_at, slopes
 from hpcfit.models.define import Model
 from hpcfit.models.evaluate import Program
@@ -22,15 +22,16 @@ from hpcfit.studies.beginnings import (
     first_frames,
     fitted,
     given_or_usual,
-    is_driven,
     points_on_orbits,
 )
 from hpcfit.studies.simulate import in_order
+from hpcfit.studies.wide import is_wide
 
 TRANSIENT = 0.05  # of the duration
 APART = 100.0  # orthonormalisations between the starts of trajectories
 MARKS = 64  # times at which invariants are looked at and errors compared with what is asked
 RESTING = 1e-14  # slope of an equilibrium, relative
+WIDE_FACTOR = 2  # intervals of wide frames, which are made orthonormal twice, are longer than usual
 ON_SURFACE = 1e-9  # relative difference of an invariant from what is asked
 
 
@@ -97,7 +98,7 @@ def plan_spectrum(
     transient_blocks = math.ceil(transient / own.block - 1e-9)
     spacing = asked.spacing or max(transient_blocks * own.block, APART * own.interval)
     form = _form(model, asked, firsts[0], values[0])
-    starts, failures = _starts(model, asked, firsts, values, asked.begin + spacing * np.arange(count))
+    starts, failures = _starts(model, asked, firsts, values, count, spacing)
     lanes = np.repeat(values, count, axis=0)
     conjugate = None if asked.symplectic is False else form
     return Plan(
@@ -112,7 +113,7 @@ def plan_spectrum(
         transient_blocks=transient_blocks,
         blocks=own.blocks,
         hamiltonian=form is not None,
-        driven=is_driven(model),
+        driven=model.driven,
     )
 
 
@@ -219,7 +220,7 @@ def _check_beginnings(model: Model, asked: Asked, firsts: Array, values: Array) 
 
 
 def _check_moving(model: Model, asked: Asked, key: str, start: Array, parameters: Array) -> None:
-    if model.kind == "map" or is_driven(model) or model.opaque:
+    if model.kind == "map" or model.driven or model.opaque:
         return
     time = np.array([asked.begin])
     with np.errstate(all="ignore"):
@@ -261,6 +262,10 @@ def _rhythm(model: Model, asked: Asked, start: Array, parameters: Array, traject
             method=asked.method,
             tolerance=asked.tolerance,
         )
+    if is_wide(trajectories, asked.exponents or len(model.states), chosen_method(model, asked.method)):
+        interval = min(WIDE_FACTOR * usual.interval, asked.duration / FEWEST_BLOCKS)
+        blocks = min(usual.blocks, math.floor(asked.duration / interval))
+        usual = Rhythm(blocks, asked.duration / blocks, interval)
     if asked.block is not None:
         blocks = max(1, math.ceil(asked.duration / asked.block - 1e-9))
         return Rhythm(blocks, asked.block, asked.interval or min(usual.interval, asked.block))
@@ -284,12 +289,10 @@ def _form(model: Model, asked: Asked, start: Array, parameters: Array) -> Array 
 
 
 def _starts(
-    model: Model, asked: Asked, firsts: Array, values: Array, times: Array
+    model: Model, asked: Asked, firsts: Array, values: Array, count: int, spacing: float
 ) -> tuple[Array, tuple[Failure, ...]]:
     """Starts of all trajectories (L, n), those of a draw beside each other, and those that do not exist."""
     if asked.starts is not None:
         further = [in_order(model.name, "starts", each, model.states) for each in asked.starts]
         return np.concatenate([np.stack([first, *further]) for first in firsts]), ()
-    if len(times) == 1:
-        return firsts.copy(), ()
-    return points_on_orbits(model, times, firsts, values, asked.method, asked.tolerance)
+    return points_on_orbits(model, firsts, values, asked.begin, spacing, count, asked.method, asked.tolerance)

@@ -66,10 +66,6 @@ JOBS: dict[str, tuple[str, list[str]]] = {
     "missing table": ('kind = "simulate"\n[model]\nname = "lorenz"\n', ["truth", "missing", "needs [truth]"]),
     "negative seed": (lorenz("seed = 7", "seed = -1"), ["seed = -1", "between 0 and"]),
     "seed not whole": (lorenz("seed = 7", "seed = 1.5"), ["seed = 1.5", "whole number"]),
-    "kind that cannot run": (
-        lorenz('"simulate"', '"lyapunov"').split("[simulate]")[0] + "[lyapunov]\nduration = 10.0\n",
-        ["job.toml:2", 'kind = "lyapunov"', "cannot run", "simulate"],
-    ),
     # the model
     "unknown model": (lorenz('"lorenz"', '"lorentz"'), ["job.toml:5", "lorentz", "did you mean 'lorenz'"]),
     "no model given": (lorenz('name = "lorenz"', ""), ["model", "give a model in one way"]),
