@@ -52,7 +52,7 @@ def trajectory_cells(spectrum: Spectrum) -> list[tuple[str, ...]]:
     if spectrum.trajectories > MOST_TRAJECTORIES:
         listed = [int(lane) for lane in np.flatnonzero(~summary.averaged(spectrum))]
     return [
-        (str(lane), str(kinds[lane]), *(number(rate, 5) for rate in rates[lane, : _shown(spectrum)]))
+        (str(lane + 1), str(kinds[lane]), *(number(rate, 5) for rate in rates[lane, : _shown(spectrum)]))
         for lane in listed
     ]
 
@@ -60,7 +60,8 @@ def trajectory_cells(spectrum: Spectrum) -> list[tuple[str, ...]]:
 def endings(spectrum: Spectrum) -> list[str]:
     """Why some trajectories stopped early."""
     return [
-        f"trajectory {each.lane} stopped at t = {number(each.time, 6)}: {each.outcome.value} ({each.cause})"
+        f"trajectory {each.lane + 1} stopped at t = {number(each.time, 6)}: "
+        f"{each.outcome.value} ({each.cause})"
         for each in spectrum.failures
     ]
 

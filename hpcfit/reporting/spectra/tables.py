@@ -49,8 +49,8 @@ def as_json(spectrum: Spectrum, provenance: Mapping[str, object]) -> dict[str, o
         "block": spectrum.block,
         "interval": spectrum.interval,
         "trajectories": spectrum.trajectories,
-        "regular": np.flatnonzero(spectrum.regular),
-        "failed": [failure.lane for failure in spectrum.failures],
+        "regular": np.flatnonzero(spectrum.regular) + 1,
+        "failed": [failure.lane + 1 for failure in spectrum.failures],
         "each": _trajectories(spectrum),
         "divergence": spectrum.divergence,
         "sum": float(spectrum.exponents.sum()) if summary.whole(spectrum) else None,
@@ -72,6 +72,7 @@ def _trajectories(spectrum: Spectrum) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for lane in range(spectrum.trajectories):
         entry: dict[str, object] = {
+            "number": lane + 1,
             "kind": str(kinds[lane]),
             "start": dict(zip(spectrum.state_names, spectrum.starts[lane], strict=True)),
             "parameters": dict(zip(spectrum.parameter_names, spectrum.parameters[lane], strict=True)),
