@@ -15,10 +15,13 @@ def regular(growth: Array) -> NDArray[np.bool_]:
 
     Between the times T/2 and T a tangent of a quasi-periodic orbit grows by ln 2 and an oscillation, as it
     did between T/4 and T/2, and so on; one of a periodic orbit or an equilibrium by less. Chaos adds lambda
-    T/2, whenever it sets in: a trajectory is chaotic if there is too much in any octave.
+    T/2, whenever it sets in: a trajectory is chaotic if there is too much in any octave. The first block is
+    not judged, as what is below the units of time of the flow is not known.
     """
     accumulated = accumulate(growth[..., :1])[..., 0]
     times = octaves(growth.shape[1])
+    if len(times) > 2:
+        times = times[1:]
     most = np.diff(accumulated[:, times], axis=1).max(axis=1)
     calm: NDArray[np.bool_] = most <= MOST_IN_AN_OCTAVE
     return calm

@@ -16,6 +16,7 @@ from hpcfit.records import Array
 LONG, SHORT = 4, 256  # parts of the run over which growth is compared
 FEWEST_BLOCKS = 16
 LEAST_BOUND = 1.0  # C: another norm of the tangents changes their logarithm by as much
+FLAT = 0.3  # growth over long times against that of chance from short ones
 NOTHING = 0.1  # growth in the whole run that cannot be told from that of another norm
 LIKE_LOG = 2.0  # typical increment of ln t and an oscillation over a quarter of the run
 
@@ -34,7 +35,7 @@ def vanishing(growth: Array) -> NDArray[np.bool_]:
     lags = blocks // LONG, max(1, blocks // SHORT)
     over_long, over_short = (_typical(accumulated, lag) for lag in lags)
     ratio = lags[0] / lags[1]
-    bounded = over_long <= 0.5 * np.sqrt(ratio) * over_short
+    bounded = over_long <= FLAT * np.sqrt(ratio) * over_short
     like_log = (over_long <= LIKE_LOG) & (over_long <= ratio / 3.0 * over_short)
     found: NDArray[np.bool_] = still | bounded | like_log
     return found
