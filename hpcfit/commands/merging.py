@@ -13,7 +13,15 @@ import numpy as np
 from hpcfit.cluster.machine import describe
 from hpcfit.commands.opening import Opened
 from hpcfit.commands.tasks import put_away
-from hpcfit.files.campaigns import finished_tasks, notes, part_file, parts, result_file, task_file
+from hpcfit.files.campaigns import (
+    finished_tasks,
+    notes,
+    part_file,
+    partial_file,
+    parts,
+    result_file,
+    task_file,
+)
 from hpcfit.files.checksums import added
 from hpcfit.files.hdf5 import reading
 from hpcfit.files.joining import (
@@ -50,7 +58,7 @@ def merged(campaign: Opened, *, partial: bool) -> tuple[Path, str]:
         raise InputError(_missing(campaign, found, missing))
     if not found.held:
         raise InputError(Mistake(str(campaign.folder), "no member is there", "wait for the first tasks"))
-    target = result_file(campaign.folder) if not missing else campaign.folder / "partial.h5"
+    target = result_file(campaign.folder) if not missing else partial_file(campaign.folder)
     members = count(found.held)
     if not missing and _is_merged(target, campaign, found):
         return target, f"all {members:,} members are merged already"

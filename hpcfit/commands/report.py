@@ -7,9 +7,9 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from hpcfit.commands.results import load_named
 from hpcfit.commands.verb import new_verb
 from hpcfit.files.replacing import replacing
-from hpcfit.files.results import load
 from hpcfit.records import InputError, Mistake
 
 log = logging.getLogger(__name__)
@@ -17,9 +17,13 @@ log = logging.getLogger(__name__)
 
 def add(verbs: Any) -> None:
     parser = new_verb(
-        verbs, "report", "make a page with pictures (.html, .pdf, .png)", "hpcfit report demo.h5 -o demo.html"
+        verbs,
+        "report",
+        "make a page with pictures (.html, .pdf, .png)",
+        "hpcfit report demo.h5 -o demo.html",
+        "hpcfit report campaign -o campaign.pdf",
     )
-    parser.add_argument("result", type=Path, help="result file (.h5)")
+    parser.add_argument("result", type=Path, help="result file (.h5), or folder of a campaign")
     parser.add_argument(
         "-o", "--output", type=Path, help="page to write; default: the result's name with .html, here"
     )
@@ -34,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(Mistake("report", problem, "pip install 'hpcfit[report]'")) from None
 
     target = arguments.output or Path(arguments.result.with_suffix(".html").name)
-    saved = load(arguments.result)
+    saved = load_named(arguments.result)
     with replacing(target) as part:
         write_report(
             saved.record,

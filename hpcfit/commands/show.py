@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from hpcfit.commands.results import load_named
 from hpcfit.commands.verb import new_verb
-from hpcfit.files.results import load
 from hpcfit.records import InputError, Mistake
 from hpcfit.reporting import tables
 
@@ -23,7 +23,13 @@ def add(verbs: Any) -> None:
         "hpcfit show demo.h5 --json",
         "hpcfit show first.h5 second.h5",
     )
-    parser.add_argument("results", type=Path, nargs="+", metavar="RESULT", help="result file (.h5), or two")
+    parser.add_argument(
+        "results",
+        type=Path,
+        nargs="+",
+        metavar="RESULT",
+        help="result file (.h5) or folder of a campaign; or two",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as JSON")
     form.add_argument("--csv", action="store_true", help="as CSV, all digits")
@@ -37,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if len(arguments.results) == 2 and (arguments.json or arguments.csv):
         raise InputError(Mistake("show", "--json and --csv show one result", "leave them out to compare two"))
-    saved = [load(path) for path in arguments.results]
+    saved = [load_named(path) for path in arguments.results]
     first = saved[0]
     if len(saved) == 2:
         names = (str(arguments.results[0]), str(arguments.results[1]))

@@ -42,6 +42,11 @@ def result_file(folder: Path) -> Path:
     return folder / "result.h5"
 
 
+def partial_file(folder: Path) -> Path:
+    """What is there of an unfinished campaign, where somebody asked for it."""
+    return folder / "partial.h5"
+
+
 def make_folders(folder: Path) -> None:
     """The folder of a campaign with its inner folders, as far as they are not there."""
     for name in ("", *FOLDERS):

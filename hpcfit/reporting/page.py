@@ -15,6 +15,7 @@ from hpcfit.reporting.fits import page as fit_page
 from hpcfit.reporting.layout import flat
 from hpcfit.reporting.paths import page as path_page
 from hpcfit.reporting.spectra import page as spectrum_page
+from hpcfit.reporting.sweeps.costs import TASK_HEADER, task_rows, without_campaign
 from hpcfit.reporting.textpages import COLUMNS_A_PAGE, text_pages
 
 SUFFIXES = (".html", ".pdf", ".png")
@@ -59,7 +60,9 @@ def html(record: tables.Record, provenance: Mapping[str, object], job_text: str,
         sections.append(parts.section("Figures", "".join(drawn)))
     sections.insert(own.TABLES_AT, parts.section("Tables", own.tables(record, provenance)))
     if provenance:
-        rows = parts.table("", ("what", "value"), list(flat(provenance)), words=True)
+        rows = parts.table("", ("what", "value"), list(flat(without_campaign(provenance))), words=True)
+        if tasks := task_rows(provenance):
+            rows += parts.table("Tasks", TASK_HEADER, tasks, left=("hosts", "job"))
         sections.append(parts.section("Provenance", rows))
     if job_text:
         sections.append(parts.section("Job file", f"<pre>{escape(job_text)}</pre>"))

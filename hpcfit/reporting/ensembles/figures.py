@@ -40,7 +40,7 @@ def draw_estimates(figure: Any, ensemble: EnsembleResult, names: list[str]) -> N
     for k, name in enumerate(names):
         axis = figure.add_subplot(-(-len(names) // columns), columns, k + 1)
         values, _, deviations = column(ensemble, name, picked)
-        if name in ensemble.truth:
+        if name in ensemble.truth or name in ensemble.cell_truth:
             _draw_deviations(axis, deviations)
             axis.set_title(literal(name, 24), loc="left")
         else:

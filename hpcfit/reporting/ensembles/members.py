@@ -38,4 +38,4 @@ def column(ensemble: EnsembleResult, name: str, picked: NDArray[np.bool_]) -> tu
     k = ensemble.names.index(name)
     values, errors = ensemble.estimates[picked, k], ensemble.errors[picked, k]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return values, errors, (values - ensemble.truth.get(name, np.nan)) / errors
+        return values, errors, (values - ensemble.true(name)[picked]) / errors

@@ -9,12 +9,15 @@ from hpcfit.reporting.ensembles import coverage_figure
 from hpcfit.reporting.ensembles import figures as pictures
 from hpcfit.reporting.ensembles.chi_square_figure import draw_objectives, draw_probabilities
 from hpcfit.reporting.style import literal, styled
+from hpcfit.reporting.sweeps.overview import sweep_overview
 
 MOST_COVERAGES = 14
 
 
 def overview(ensemble: EnsembleResult, title: str) -> Figure:
     """Histograms of the parameters, coverage of their intervals, objectives and work."""
+    if ensemble.grid:
+        return sweep_overview(ensemble, title)
     names = pictures.shown_names(ensemble, parameters=True)
     names = names or pictures.shown_names(ensemble, parameters=False)
     rows = coverage_figure.shown_rows(ensemble, MOST_COVERAGES)

@@ -16,9 +16,21 @@ from hpcfit.reporting.ensembles.members import good
 from hpcfit.reporting.ensembles.overview import overview
 from hpcfit.reporting.ensembles.worst import worst
 from hpcfit.reporting.html import table
+from hpcfit.reporting.sweeps import cells as sweep_cells
+from hpcfit.reporting.sweeps import costs, curves, maps
 
 __all__ = ["TABLES_AT", "facts", "figures", "overview", "tables"]
 TABLES_AT = 1  # the statistics come before the figures
+MOST_KEYS = 4  # of one figure
+CURVE_CAPTION = (
+    "Along each key of the grid, with all values of the other keys together. Left: the part that converged, "
+    "with its 95 % interval. Middle: bias of the parameters in units of their error, with two standard "
+    "errors. Right: their spread (line) and the error that the fits predict (rings)."
+)
+MAP_CAPTION = (
+    "Over two keys of the grid, with all values of other keys together; grey: no converged member. Biases "
+    "should be 0 and ratios 1: red is above, blue below."
+)
 TITLES = {"parameter": "Parameters", "initial state": "Initial states"}
 CHI_SQUARE_CAPTION = (
     "Left: objective at the solution over the converged members, and the chi-square density (black). Right: "
@@ -38,6 +50,8 @@ def facts(ensemble: EnsembleResult) -> list[tuple[str, str]]:
 
 def figures(ensemble: EnsembleResult) -> list[tuple[str, Figure]]:
     """The figures with their captions."""
+    if ensemble.grid:
+        return sweep_figures(ensemble)
     if not good(ensemble).any():
         return []
     found = []
@@ -54,6 +68,17 @@ def figures(ensemble: EnsembleResult) -> list[tuple[str, Figure]]:
     return [*found, (CHI_SQUARE_CAPTION, chi_square(ensemble))]
 
 
+def sweep_figures(ensemble: EnsembleResult) -> list[tuple[str, Figure]]:
+    """Along every key of the grid, and over two of them."""
+    keys = [key for key, values in ensemble.grid.items() if len(values) > 1]
+    found = []
+    if len(keys) > 1:
+        found.append((MAP_CAPTION, maps.maps(ensemble, maps.chosen_keys(ensemble))))
+    for first in range(0, len(keys), MOST_KEYS):
+        found.append((CURVE_CAPTION, curves.curves(ensemble, keys[first : first + MOST_KEYS])))
+    return found
+
+
 def _coverage_caption(shown: int, total: int) -> str:
     text = (
         "Coverage of the single intervals of each unknown: how many hold the truth, minus how many should. "
@@ -67,18 +92,33 @@ def tables(ensemble: EnsembleResult, provenance: Mapping[str, object]) -> str:
     """Statistics of the unknowns, the outcomes, and the members that deserve a look."""
     rows, test = summary.rows(ensemble), chi_square_test(ensemble)
     blocks = [table("Outcomes", cells.SUCCESS_HEADER, cells.success_cells(ensemble, test))]
-    for group, title in TITLES.items():
+    spent = costs.rows(provenance, len(ensemble.members))
+    if spent:
+        blocks.append(table("Costs", ("what", "value"), spent, words=True))
+    if ensemble.grid:
+        blocks += _sweep_tables(ensemble)
+    for group, title in TITLES.items() if not ensemble.grid else ():
         own = [(row.name, *cells.row_cells(row)) for row in rows if row.group == group]
         if own:
             blocks.append(table(title, ("name", *cells.ROW_HEADER), own))
-    notes = [cells.row_note(bool(ensemble.truth))]
-    known = [(row.name, *cells.coverage_cells(row)) for row in rows if row.coverages]
+    notes = [sweep_cells.note(ensemble) if ensemble.grid else cells.row_note(bool(ensemble.truth))]
+    known = [(row.name, *cells.coverage_cells(row)) for row in rows if row.coverages and not ensemble.grid]
     if known:
         known.append(("band", *cells.band_cells(rows)))
         blocks.append(table("Coverage, per cent", ("name", *cells.COVERAGE_HEADER), known))
         notes.append(cells.coverage_note())
+    if not ensemble.grid:
+        notes.append(cells.chi_square_note())
     looked = [cells.worst_cells(each, provenance) for each in worst(ensemble)]
     if looked:
         blocks.append(table("Worst members", cells.WORST_HEADER, looked, left=cells.WORST_HEADER))
-    note = "".join(f'<p class="quiet">{text}</p>\n' for text in (*notes, cells.chi_square_note()))
+    note = "".join(f'<p class="quiet">{text}</p>\n' for text in notes)
     return f'<div class="tables">\n{"".join(blocks)}</div>\n{note}'
+
+
+def _sweep_tables(ensemble: EnsembleResult) -> list[str]:
+    """The cells, and where members failed."""
+    header, rows = sweep_cells.rows(ensemble)
+    found = [table("Cells of the grid", header, rows)]
+    causes, failed = sweep_cells.failures(ensemble)
+    return [*found, table("Failures", causes, failed, left=(causes[-1],))] if failed else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +68,7 @@ def _row(ensemble: EnsembleResult, name: str, picked: NDArray[np.bool_], quantil
         spread=spread,
         error=float(errors.mean()) if count else np.nan,
         rms_error=float(np.sqrt((errors**2).mean())) if count else np.nan,
-        coverages=() if np.isnan(truth) else coverages(deviations, quantiles),
+        coverages=() if np.isnan(deviations).all() else coverages(deviations, quantiles),
         unit=ensemble.units.get(name, ensemble.units.get(name.partition("@")[0], "")),
     )
 
@@ -94,6 +95,15 @@ def facts(ensemble: EnsembleResult, test: ChiSquareTest | None = None) -> list[t
         number(median(each[picked])) for each in (ensemble.iterations, ensemble.linearisations)
     )
     mean = f"{matched(test.beta2, 10.0 * test.chance)}, expected 1 ± {number(test.chance, 2)}"
+    if ensemble.grid:  # cells share their noise: a test of all members together would be wrong
+        cells = math.prod(map(len, ensemble.grid.values()))
+        return [
+            ("members", f"{len(ensemble.members):,}, {cells:,} cells of {', '.join(ensemble.grid)}"),
+            ("converged", f"{int(picked.sum()):,}"),
+            ("median iterations", f"{iterations} exact, {linearisations} linearisations in all"),
+            ("solve time", f"{ensemble.seconds:.3g} s"),
+            ("seed", str(ensemble.seed)),
+        ]
     return [
         ("members", f"{len(ensemble.members):,}"),
         ("converged", f"{int(picked.sum()):,}"),

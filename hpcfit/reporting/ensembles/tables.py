@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 from hpcfit.records import EnsembleResult
 from hpcfit.reporting.ensembles import summary
@@ -13,6 +14,8 @@ from hpcfit.reporting.ensembles.members import good, outcomes
 from hpcfit.reporting.ensembles.terminal import as_text
 from hpcfit.reporting.ensembles.worst import Worst, rerun, worst
 from hpcfit.reporting.strict import csv_page, strict_page
+from hpcfit.reporting.sweeps import cells as sweep_cells
+from hpcfit.reporting.sweeps.groups import value_text
 
 __all__ = ["as_csv", "as_json", "as_text", "compare"]
 OF_MEMBERS = ("iterations", "linearisations", "objective", "degrees_of_freedom")
@@ -33,6 +36,7 @@ def as_json(ensemble: EnsembleResult, provenance: Mapping[str, object]) -> dict[
         "chi_square": _test(test),
         "parameters": {row.name: _entry(row) for row in rows if row.group == "parameter"},
         "initial_states": {row.name: _entry(row) for row in rows if row.group == "initial state"},
+        **({"grid": dict(ensemble.grid), "cells": sweep_cells.as_json(ensemble)} if ensemble.grid else {}),
         "worst": [_worst(each, provenance) for each in worst(ensemble)],
         "seed": ensemble.seed,
         "timings": {"solve": ensemble.seconds},
@@ -89,14 +93,16 @@ def _worst(each: Worst, provenance: Mapping[str, object]) -> dict[str, object]:
 def as_csv(ensemble: EnsembleResult) -> str:
     """One row a member, with all digits."""
     pairs = [text for name in ensemble.names for text in (name, f"{name}_error")]
-    header = ["member", "outcome", *OF_MEMBERS, "chi_square_probability", *pairs]
+    header = ["member", *ensemble.grid, "outcome", *OF_MEMBERS, "chi_square_probability", *pairs]
     return csv_page(header, _members(ensemble))
 
 
 def _members(ensemble: EnsembleResult) -> Iterator[list[object]]:
     columns = [getattr(ensemble, name).tolist() for name in OF_MEMBERS]
     columns.append(probabilities(ensemble).tolist())
+    cell_of = ensemble.cells.tolist()
+    values = [list(map(value_text, cell)) for cell in product(*ensemble.grid.values())]
     estimates, errors = ensemble.estimates.tolist(), ensemble.errors.tolist()
     for m, (member, outcome) in enumerate(zip(ensemble.members.tolist(), ensemble.outcomes, strict=True)):
         pairs = [entry for pair in zip(estimates[m], errors[m], strict=True) for entry in pair]
-        yield [member, outcome.name, *(column[m] for column in columns), *pairs]
+        yield [member, *values[cell_of[m]], outcome.name, *(column[m] for column in columns), *pairs]

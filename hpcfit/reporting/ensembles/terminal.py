@@ -10,6 +10,8 @@ from hpcfit.reporting.ensembles import cells, summary
 from hpcfit.reporting.ensembles.chi_square import chi_square_test
 from hpcfit.reporting.ensembles.worst import worst
 from hpcfit.reporting.layout import cut, plain, provenance_lines, shortened, table, visible
+from hpcfit.reporting.sweeps import cells as sweep_cells
+from hpcfit.reporting.sweeps import costs
 
 MOST_ROWS = 40  # of one group of unknowns
 
@@ -27,10 +29,13 @@ def as_text(
     test, rows = chi_square_test(ensemble), summary.rows(ensemble)
     facts = [f"{key:<18}  {text}" for key, text in summary.facts(ensemble, test)]
     ends = table(cells.SUCCESS_HEADER, cells.success_cells(ensemble, test))
-    blocks = [[head, "═" * len(head)], facts, ends, _unknowns(rows), _coverage(rows), _notes(rows, width)]
+    spent = [f"{what:<18}  {value}" for what, value in costs.rows(provenance, len(ensemble.members))]
+    cell_by_cell = _cells(ensemble, width) if ensemble.grid else [_unknowns(rows), _coverage(rows)]
+    blocks = [[head, "═" * len(head)], facts, ends, spent, *cell_by_cell]
+    blocks.append(_notes(ensemble, rows, width))
     blocks.append(_worst(ensemble, provenance, width))
     if provenance:
-        blocks.append(provenance_lines(provenance, width))
+        blocks.append(provenance_lines(costs.without_campaign(provenance), width))
     page = "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
     return page if unicode else plain(page)
 
@@ -65,8 +70,21 @@ def _worst(ensemble: EnsembleResult, provenance: Mapping[str, object], width: in
     return [*table(header[:2], [row[:2] for row in rows], left=(1,)), "", *(visible(row[2]) for row in rows)]
 
 
-def _notes(rows: Sequence[summary.Row], width: int) -> list[str]:
+def _cells(ensemble: EnsembleResult, width: int) -> list[list[str]]:
+    """One row a cell, with as many unknowns as the width allows, and where members failed."""
+    for most in range(sweep_cells.MOST_UNKNOWNS, -1, -1):
+        header, rows = sweep_cells.rows(ensemble, most)
+        lines = table(header, cut(rows, MOST_ROWS), left=range(len(ensemble.grid)))
+        if max(map(len, lines)) <= max(width, 110):
+            break
+    causes, failed = sweep_cells.failures(ensemble)
+    return [lines, table(causes, failed, left=(0, 4)) if failed else []]
+
+
+def _notes(ensemble: EnsembleResult, rows: Sequence[summary.Row], width: int) -> list[str]:
     """What the columns are."""
+    if ensemble.grid:
+        return textwrap.wrap(sweep_cells.note(ensemble), width)
     known = any(row.coverages for row in rows)
     texts = [cells.row_note(known), *([cells.coverage_note()] if known else [])]
     return [line for text in (*texts, cells.chi_square_note()) for line in textwrap.wrap(text, width)]

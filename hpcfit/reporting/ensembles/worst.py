@@ -60,7 +60,9 @@ def _failed(ensemble: EnsembleResult, most: int) -> list[Worst]:
 
 def _known(ensemble: EnsembleResult) -> tuple[str, ...]:
     """Parameters whose truth is known; initial states if there are none."""
-    known = tuple(name for name in unknowns(ensemble) if name in ensemble.truth)
+    known = tuple(
+        name for name in unknowns(ensemble) if name in ensemble.truth or name in ensemble.cell_truth
+    )
     return tuple(name for name in known if name in ensemble.parameter_names) or known
 
 

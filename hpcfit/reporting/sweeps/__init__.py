@@ -1,0 +1,1 @@
+"""Ensembles over a grid, cell by cell: tables, curves, maps."""
