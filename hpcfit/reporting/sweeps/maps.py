@@ -108,7 +108,7 @@ def _write(axis: Any, image: Any, values: Array) -> None:
 
 def _label(set_ticks: Any, values: Sequence[Any], most: int) -> None:
     """Some of the values at their places."""
-    picks = np.unique(np.linspace(0, len(values) - 1, min(len(values), most)).astype(int))
+    picks = range(0, len(values), -(-len(values) // most))
     set_ticks(picks, [literal(_short(values[k]), 12) for k in picks])
 
 
