@@ -10,7 +10,8 @@ typedef struct { int of[W]; } orders_of;
 typedef struct {
     long lane[W], number[W];                   /* lane -1: nobody; number: of the block, in this call */
     v occupied;                                /* flags: somebody is here */
-    v x[N], p[NP + 1], u[UNIFORMS + 1], mode[KINKS + 1], factors[PRODUCTS + 1];
+    v x[N], x_low[N];                          /* the state, with what its last bits cannot hold */
+    v p[NP + 1], u[UNIFORMS + 1], mode[KINKS + 1], factors[PRODUCTS + 1];
     v t, t0, t0_low;                           /* the time, and that of the begin of the block */
     v at, since, length;                       /* since the begin of the block: now, when last orthonormal, its end */
     v steps, spread;                           /* spread: integral of the trace */
@@ -46,6 +47,7 @@ static void begin_block(const work *job, crew *c, int l)
     LANE(c->since, l) = LANE(c->at, l);
     LANE(c->length, l) = job->block;
     LANE(c->t, l) = LANE(c->t0, l) + (LANE(c->at, l) + LANE(c->t0_low, l));
+    for (int i = 0; i < N; i++) LANE(c->x_low[i], l) = 0;
     LANE(c->spread, l) = LANE(c->volume_powers, l) = LANE(c->flat, l) = 0;
     LANE(c->volume, l) = NOTHING_NOTED;
     for (int k = 0; k < c->tangents; k++) {

@@ -5,10 +5,17 @@
 #include "frames.h"
 #include "roots.h"
 
-INLINE void horner(const v *d, int order, v h, v *to)
+/* The state at the end of the step; the rounding of the sum is kept for the next one, as energies drift by it. */
+INLINE void move_state(crew *c, int order, v h)
 {
-    *to = d[order];
-    for (int k = order - 1; k >= 0; k--) *to = FMA(*to, h, d[k]);
+    for (int i = 0; i < N; i++) {
+        const v *d = c->s + i * STRIDE;
+        v sum = d[order];
+        for (int k = order - 1; k >= 1; k--) sum = FMA(sum, h, d[k]);
+        const v by = FMA(sum, h, c->x_low[i]), x = d[0] + by, back = x - d[0];
+        c->x_low[i] = (d[0] - (x - back)) + (by - back);
+        c->x[i] = x;
+    }
 }
 
 #if KINKS
@@ -87,6 +94,6 @@ static void step(const work *job, crew *c)
     for (int b = 0; b < c->blocks; b++)
         move_block(c->block[b].width, s, c->factors, order, c->d, c->later, h, c->S + c->block[b].first);
     c->spread += trace_integral(c, order, h);
-    for (int i = 0; i < N; i++) horner(s + i * STRIDE, order, h, c->x + i);
+    move_state(c, order, h);
     end_step(job, c, h, next, arrived, crossed);
 }
