@@ -13,8 +13,8 @@ from hpcfit.kernels.recurrences import SERIES, Recurrence
 from hpcfit.kernels.text import function
 from hpcfit.models.define import Model
 
-CACHE = 1 << 19  # bytes that the series of a block of tangents may take
-USUAL_ORDER = 20
+CACHE = 1 << 20  # bytes that the series of a block of tangents may take
+DEPTH = 25  # coefficients of a series
 CONVOLUTIONS_PER_LOOP = 6
 
 
@@ -86,9 +86,8 @@ class FrameWriter(Expansion):
         """The widths of blocks of places: their sums stay in registers, their series in the cache."""
         widest = (24 if self.wide else 10) // together
         if self.tangents is None:
-            bytes_per_place = (
-                (USUAL_ORDER + 1) * (self.n + len(self.combinations)) * (64 if self.wide else 32)
-            )
+            rows = self.n + len(self.combinations)
+            bytes_per_place = DEPTH * rows * (64 if self.wide else 32)
             return list(range(1, max(1, min(widest, CACHE // bytes_per_place)) + 1))
         count = max(1, -(-self.tangents // widest))
         return sorted({max(1, self.tangents // count), max(1, -(-self.tangents // count))})
@@ -110,23 +109,27 @@ class FrameWriter(Expansion):
         for row in self.rows:
             convolutions.append(
                 [
-                    f"{{{names.index(series)}, {self._place(part)}, {sum(abs(f) for _, f in part.terms)!r}}}"
+                    f"{{{names.index(series)} * STRIDE, {self._place(part)} * DEPTH, "
+                    f"{sum(abs(f) for _, f in part.terms)!r}}}"
                     for series, part in row.convolutions
                 ]
             )
-            products.append([f"{{{len(factors) + i}, {r}}}" for i, (_, r) in enumerate(row.products)])
+            products.append([f"{{{len(factors) + i}, {r} * DEPTH}}" for i, (_, r) in enumerate(row.products)])
             factors += [value for value, _ in row.products]
-        terms = [[f"{{{row}, {factor!r}}}" for row, factor in part.terms] for part in self.combinations]
+        terms = [
+            [f"{{{row} * DEPTH, {factor!r}}}" for row, factor in part.terms] for part in self.combinations
+        ]
         lines = [f"    f[{i}] = {value};" for i, value in enumerate(factors)]
         return "\n".join(
             [
-                "typedef struct { short series, place; double weight; } convolution;   "
-                "/* weight: sum of |factor| of the combination */",
-                "typedef struct { short number, row; } product;",
-                "typedef struct { short row; double factor; } term;",
-                _table("convolution convolutions", "row_convolutions", convolutions),
-                _table("product products", "row_products", products),
-                _table("term terms", "combination_terms", terms),
+                "#define DEPTH (ORDER + 1)",
+                "/* Where they begin; weight: sum of |factor| of the combination. */",
+                "typedef struct { int series, place; double weight; } convolution;",
+                "typedef struct { int number, row; } product;",
+                "typedef struct { int row; double factor; } term;",
+                _table("convolution", convolutions),
+                _table("product", products),
+                _table("term", terms),
                 function("static void row_factors(const v *p, const v *u, v *f)", lines),
             ]
         )
@@ -146,15 +149,19 @@ class FrameWriter(Expansion):
         )
 
 
-def _table(name: str, firsts: str, rows: Sequence[Sequence[str]]) -> str:
-    """C for a table of rows of different lengths, one after the other, and where each of them begins."""
+def _table(kind: str, rows: Sequence[Sequence[str]]) -> str:
+    """C for a table of rows, one after the other, and how many entries are before each of them."""
     entries = [entry for row in rows for entry in row]
+    table = f"static const {kind} {kind}s[] = {{{', '.join(entries) or '{0}'}}};"
+    lengths = {len(row) for row in rows}
+    if len(lengths) == 1:  # so that the compiler sees short loops of constant length
+        return f"{table}\n#define {kind.upper()}S_BEFORE(row) ((row) * {lengths.pop()})"
     begins = [0]
     for row in rows:
         begins.append(begins[-1] + len(row))
     return (
-        f"static const {name}[] = {{{', '.join(entries) or '{0}'}}};\n"
-        f"static const short {firsts}[] = {{{', '.join(map(str, begins))}}};"
+        f"{table}\nstatic const int {kind}s_before[] = {{{', '.join(map(str, begins))}}};\n"
+        f"#define {kind.upper()}S_BEFORE(row) {kind}s_before[row]"
     )
 
 

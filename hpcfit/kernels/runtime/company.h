@@ -147,7 +147,7 @@ static void *rows_of(size_t bytes)
     return memory;
 }
 
-static int furnish(crew *c, int tangents, int order)
+static int furnish(crew *c, int tangents)
 {
     const int places = (tangents + WIDE - 1) / WIDE, count = (places + WIDEST - 1) / WIDEST;
     c->tangents = tangents;
@@ -156,7 +156,7 @@ static int furnish(crew *c, int tangents, int order)
     c->block = rows_of(count * sizeof *c->block);
     c->where = rows_of(places * sizeof *c->where);
     c->S = rows_of((size_t)N * places * sizeof(w));
-    c->d = rows_of((size_t)(order + 1) * ROWS * WIDEST * sizeof(w));
+    c->d = rows_of((size_t)(ORDER + 1) * ROWS * WIDEST * sizeof(w));
     c->later = rows_of((size_t)N * TOGETHER * WIDEST * sizeof(w));
     c->gathered = rows_of(tangents * sizeof(v));
     c->powers = rows_of(tangents * sizeof(v));

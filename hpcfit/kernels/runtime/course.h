@@ -31,6 +31,7 @@ static void settle_frames(const work *job, crew *c, v due, v arrived)
     if (!job->carrying) {
         bad = orthonormalise(c, due);
         c->since = pick(due, c->at, c->since);
+        for (int i = 0; i < N; i++) c->x_low[i] = pick(due, all(0), c->x_low[i]);   /* as where columns are carried apart */
     }
     if (!job->carrying && !any((bad + arrived) * c->occupied)) return;
     EACH(l) {
@@ -74,7 +75,7 @@ int grow(const work *job)
 {
     crew *c = rows_of(sizeof(crew));
     if (!c) return 1;
-    const int failed = !furnish(c, (int)job->tangents, job->order);
+    const int failed = !furnish(c, (int)job->tangents);
     long queue = 0;
     EACH(l) c->lane[l] = -1;
     for (int l = 0; l < W; l++) c->order.of[l] = job->order;

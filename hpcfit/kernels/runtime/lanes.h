@@ -98,7 +98,13 @@ static const real inverse[46] = {   /* 1 / k */
 #define EACH(l) for (int l = 0; l < W; l++)
 #define INLINE static inline __attribute__((always_inline))
 
+#if W == 8
+INLINE v all(real a) { return (v)_mm512_set1_pd(a); }
+#elif W == 4 && defined(__AVX2__)
+INLINE v all(real a) { return (v)_mm256_set1_pd(a); }
+#else
 INLINE v all(real a) { v r; EACH(l) LANE(r, l) = a; return r; }
+#endif
 
 /* a > b ? a : b, a < b ? a : b, |a|, sign > 0 ? yes : no, the root, the flag a <= b (1 or 0), and whether any flag
    is set: in one instruction each, where compilers would take them apart into lanes. */
