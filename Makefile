@@ -48,7 +48,7 @@ papers: .venv/.ready  ## the 31 scenarios of the two PARFIT papers, beside what 
 
 bench: build/bench-venv/.ready  ## measure against heyoka, jitcode, casadi and scipy
 	@mkdir -p build/bench
-	for part in intervals dense compiling fits ensembles long; do \
+	for part in intervals dense compiling fits ensembles long spectra; do \
 	    build/bench-venv/bin/python -m benchmarks.$$part --json build/bench/$$part.json || exit 1; done
 
 # The peers see the packages of .venv, and leave it as it is.
