@@ -155,7 +155,22 @@ def torus() -> Spectrum:
     )
 
 
+def drawn() -> Spectrum:
+    """Of a fit: three trajectories of the estimate, and two of each of four draws, one of which failed."""
+    rng = np.random.default_rng(3)
+    exponents = np.array([0.9, 0.0, -14.6]) + 0.05 * rng.standard_normal((4, 3))
+    exponents[2] = NOTHING
+    return spectrum(
+        lanes=11,
+        draws=np.array([0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4]),
+        draw_exponents=exponents,
+        draw_errors=np.where(np.isnan(exponents), NOTHING, 0.01),
+        driven=True,
+    )
+
+
 AWKWARD = {
+    "drawn": drawn(),
     "usual": spectrum(),
     "hamiltonian": hamiltonian(),
     "hostile": hostile(),

@@ -10,6 +10,7 @@ import pytest
 from hpcfit.reporting import page
 from hpcfit.reporting.spectra import convergence, section_figure, spectrum_figure, stretches
 from hpcfit.reporting.spectra import page as spectrum_page
+from hpcfit.reporting.spectra.draws_figure import draws_figure
 from hpcfit.reporting.spectra.sweep import sweep, sweep_map
 from tests.reporting.reporting_material import JOB, PROVENANCE
 from tests.reporting.spectrum_material import AWKWARD, hamiltonian, spectrum
@@ -106,6 +107,14 @@ def test_regular_trajectories_are_drawn_with_their_law() -> None:
     axis = stretches.regular_figure(hamiltonian()).axes[0]
     assert len(axis.lines) == 1 + 1
     assert axis.lines[0].get_ydata()[-1] == pytest.approx(np.log(201.0) / 500.0)
+
+
+def test_draws_are_drawn_beside_the_estimate() -> None:
+    first, last = draws_figure(AWKWARD["drawn"]).axes
+    assert [axis.get_title(loc="left") for axis in (first, last)] == ["λ1", "λ3"]
+    points = first.containers[0].lines[0]
+    assert len(points.get_xdata()) == 3
+    assert (np.diff(points.get_ydata()) >= 0.0).all()
 
 
 def test_sweeps_show_exponents_and_what_changes_with_them() -> None:

@@ -69,9 +69,9 @@ def test_bits_per_orbit_are_shown_where_turns_are_known() -> None:
 def test_trajectories_are_told_apart() -> None:
     text = as_text(hamiltonian(), {})
     assert "3 chaotic, 1 regular, 1 failed" in text
-    assert row(text, "1")[:2] == ["1", "regular"]
-    assert row(text, "5")[:2] == ["5", "failed"]
-    assert "trajectory 5 stopped at t = 250.125" in text
+    assert row(text, "0")[:2] == ["0", "regular"]
+    assert row(text, "4")[:2] == ["4", "failed"]
+    assert "trajectory 4 stopped at t = 250.125" in text
     many = as_text(AWKWARD["200 trajectories"], {})
     assert "165 chaotic, 30 regular, 5 failed" in many
     assert sum(line.split()[1:2] == ["regular"] for line in many.splitlines()) == 30
@@ -89,7 +89,7 @@ def test_json_has_all_that_is_known() -> None:
     assert found["confidence95"][1] == pytest.approx([-0.006, 0.006])
     assert (found["dimension"], found["duration"], found["trajectories"]) == (4.0, 500.0, 5)
     assert (found["drift"], found["pairing"], found["integrals"], found["zeros"]) == (3.2e-14, 0.0, 1, 2)
-    assert (found["regular"], found["failed"]) == ([1], [5])
+    assert (found["regular"], found["failed"]) == ([0], [4])
     assert [each["kind"] for each in found["each"]] == ["regular", *["chaotic"] * 3, "failed"]
     assert found["each"][4]["stopped"] == 250.125
     assert found["each"][1]["exponents"][0] == pytest.approx(shown.growth[1, :, 0].sum() / 500.0)
@@ -120,6 +120,23 @@ def test_spectra_are_compared() -> None:
     assert "only in the first" in compare(hamiltonian(), spectrum(), ("a.h5", "b.h5"))
     with pytest.raises(InputError, match="is a spectrum"):
         compare(first, fit(), ("a.h5", "b.h5"))
+
+
+def test_draws_of_a_fit_are_not_averaged_in() -> None:
+    shown = AWKWARD["drawn"]
+    text = as_text(shown, {})
+    assert "trajectories            3 chaotic" in text
+    assert "draws of a fit          3 of 4 with a spectrum" in text
+    assert "time has one more exponent" in text
+    assert shown.draw_exponents is not None
+    known = shown.draw_exponents[[0, 1, 3], 0]
+    cells = next(line.split() for line in text.splitlines() if line.startswith("λ1") and "±" not in line)
+    assert float(cells[4]) == pytest.approx(known.std(ddof=1), rel=0.01)
+    assert [float(each) for each in cells[5:]] == pytest.approx([known.min(), known.max()], rel=1e-3)
+    assert summary.averaged(shown).tolist() == [True] * 3 + [False] * 8
+    found = as_json(shown, {})
+    assert [each["draw"] for each in found["each"]] == shown.draws.tolist()  # type: ignore[attr-defined,index,union-attr]
+    assert found["draws"]["exponents"][2] == [None, None, None]  # type: ignore[index]
 
 
 def test_trajectories_in_the_means() -> None:

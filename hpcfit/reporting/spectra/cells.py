@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from hpcfit.records import Spectrum
@@ -12,6 +10,7 @@ from hpcfit.reporting.spectra import summary
 
 HEADER = ("exponent", "error", "95 %", "bits / time", "bits / orbit", "remark")
 CHECK_HEADER = ("found", "expected", "remark")
+DRAW_HEADER = ("estimate", "error", "mean of draws", "spread", "least", "greatest")
 MOST_TRAJECTORIES = 12  # that are all listed; of more, those that are not in the means
 MOST_EXPONENTS = 4  # of one trajectory
 
@@ -48,20 +47,39 @@ def trajectory_header(spectrum: Spectrum) -> tuple[str, ...]:
 def trajectory_cells(spectrum: Spectrum) -> list[tuple[str, ...]]:
     """The trajectories one by one, or of many those that are not in the means."""
     kinds, rates = summary.kinds(spectrum), summary.per_trajectory(spectrum)
-    listed: Sequence[int] = range(spectrum.trajectories)
-    if spectrum.trajectories > MOST_TRAJECTORIES:
-        listed = [int(lane) for lane in np.flatnonzero(~summary.averaged(spectrum))]
+    own = summary.own(spectrum)
+    listed = np.flatnonzero(own)
+    if len(listed) > MOST_TRAJECTORIES:
+        listed = np.flatnonzero(own & ~summary.averaged(spectrum))
     return [
-        (str(lane + 1), str(kinds[lane]), *(number(rate, 5) for rate in rates[lane, : _shown(spectrum)]))
+        (str(lane), str(kinds[lane]), *(number(rate, 5) for rate in rates[lane, : _shown(spectrum)]))
         for lane in listed
+    ]
+
+
+def draw_cells(spectrum: Spectrum) -> list[tuple[str, ...]]:
+    """Each exponent over the draws from the covariance of a fit, as under DRAW_HEADER."""
+    values = summary.drawn(spectrum)
+    if len(values) < 2:
+        return []
+    spread, ends = values.std(axis=0, ddof=1), (values.min(axis=0), values.max(axis=0))
+    return [
+        (
+            f"λ{k + 1}",
+            matched(float(spectrum.exponents[k]), float(spread[k])),
+            number(float(spectrum.errors[k]), 3) if np.isfinite(spectrum.errors[k]) else "",
+            matched(float(values[:, k].mean()), float(spread[k])),
+            number(float(spread[k]), 3),
+            *(matched(float(end[k]), float(spread[k])) for end in ends),
+        )
+        for k in range(len(spectrum.exponents))
     ]
 
 
 def endings(spectrum: Spectrum) -> list[str]:
     """Why some trajectories stopped early."""
     return [
-        f"trajectory {each.lane + 1} stopped at t = {number(each.time, 6)}: "
-        f"{each.outcome.value} ({each.cause})"
+        f"trajectory {each.lane} stopped at t = {number(each.time, 6)}: {each.outcome.value} ({each.cause})"
         for each in spectrum.failures
     ]
 

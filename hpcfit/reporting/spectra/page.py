@@ -13,6 +13,7 @@ from hpcfit.reporting.html import table
 from hpcfit.reporting.spectra import cells, summary
 from hpcfit.reporting.spectra.colours import MOST_HUES
 from hpcfit.reporting.spectra.convergence import convergence
+from hpcfit.reporting.spectra.draws_figure import draws_figure
 from hpcfit.reporting.spectra.overview import overview
 from hpcfit.reporting.spectra.section_figure import section_figure
 from hpcfit.reporting.spectra.spectrum_figure import spectrum_figure
@@ -20,6 +21,10 @@ from hpcfit.reporting.spectra.stretches import MOST_REGULAR, regular_figure, str
 
 __all__ = ["TABLES_AT", "facts", "figures", "overview", "tables"]
 MOST_ENDINGS = 40
+DRAWS_CAPTION = (
+    "Exponents at values drawn from the covariance of the fit, against those of the estimate "
+    "(red): how much the data leave open."
+)
 TABLES_AT = 1  # the exponents come before the figures
 
 
@@ -44,6 +49,8 @@ def figures(spectrum: Spectrum) -> list[tuple[str, Figure]]:
             "the orbit sticks to a region."
         )
         found.append((text, stretches(spectrum)))
+    if len(summary.drawn(spectrum)) > 1:
+        found.append((DRAWS_CAPTION, draws_figure(spectrum)))
     calm = int(spectrum.regular.sum())
     if calm:
         some = f" {MOST_REGULAR} of {calm:,} are shown." if calm > MOST_REGULAR else ""
@@ -88,8 +95,13 @@ def tables(spectrum: Spectrum, provenance: Mapping[str, object]) -> str:
     lanes = cells.trajectory_cells(spectrum)
     if lanes and (spectrum.trajectories > 1 or spectrum.failures):
         header = cells.trajectory_header(spectrum)
-        title = "Trajectories" if len(lanes) == spectrum.trajectories else "Trajectories not in the means"
+        title = (
+            "Trajectories" if len(lanes) == summary.own(spectrum).sum() else "Trajectories not in the means"
+        )
         blocks.append(table(title, header, lanes, left=("kind",)))
+    drawn = cells.draw_cells(spectrum)
+    if drawn:
+        blocks.append(table("Draws from the covariance of the fit", ("name", *cells.DRAW_HEADER), drawn))
     values = [
         (name, number) for name, number in zip(spectrum.parameter_names, _parameters(spectrum), strict=True)
     ]

@@ -38,7 +38,7 @@ def draw_stretches(figure: Any, axis: Any, spectrum: Spectrum) -> None:
             axis.axhline(0.0, color=PALE, linewidth=0.7)
         for number, lane in enumerate(lanes):
             tint = INK if len(lanes) == 1 else of_trajectory(number)
-            axis.stairs(rates[number], edges, color=tint, linewidth=0.8, baseline=None, label=f"{lane + 1}")
+            axis.stairs(rates[number], edges, color=tint, linewidth=0.8, baseline=None, label=f"{lane}")
         axis.axhline(mean, color=INK, linewidth=0.7, dashes=(4, 3))
         axis.set_ylabel("λ1 of each stretch")
         if len(lanes) > 1:
@@ -47,7 +47,7 @@ def draw_stretches(figure: Any, axis: Any, spectrum: Spectrum) -> None:
         reach = max(float(np.quantile(np.abs(rates - mean), 0.98)), 1e-12)
         image = axis.pcolormesh(
             edges,
-            np.arange(len(lanes) + 1) + 0.5,
+            np.arange(len(lanes) + 1) - 0.5,
             rates,
             cmap="RdBu_r",
             vmin=mean - reach,

@@ -75,11 +75,25 @@ def kinds(spectrum: Spectrum) -> NDArray[np.str_]:
     return found
 
 
+def own(spectrum: Spectrum) -> NDArray[np.bool_]:
+    """Trajectories (L,) of the estimate itself, not of draws from its covariance."""
+    if spectrum.draws is None:
+        return np.ones(spectrum.trajectories, dtype=bool)
+    return spectrum.draws == 0
+
+
 def averaged(spectrum: Spectrum) -> NDArray[np.bool_]:
     """Trajectories (L,) in the means: the chaotic ones, or the regular ones if there are no others."""
-    found = kinds(spectrum)
+    found = np.where(own(spectrum), kinds(spectrum), "drawn")
     chosen = found == "chaotic"
     return chosen if chosen.any() else found == "regular"
+
+
+def drawn(spectrum: Spectrum) -> Array:
+    """Exponents (D, k) of the draws that gave some."""
+    if spectrum.draw_exponents is None:
+        return np.zeros((0, len(spectrum.exponents)))
+    return spectrum.draw_exponents[np.isfinite(spectrum.draw_exponents).all(axis=1)]
 
 
 def whole(spectrum: Spectrum) -> bool:
@@ -113,7 +127,7 @@ def checks(spectrum: Spectrum) -> list[Check]:
 
 def lane_counts(spectrum: Spectrum) -> str:
     """How many trajectories of which kind."""
-    found = kinds(spectrum)
+    found = kinds(spectrum)[own(spectrum)]
     counts = [(int((found == kind).sum()), kind) for kind in KINDS]
     return ", ".join(f"{count:,} {kind}" for count, kind in counts if count) or "none"
 
@@ -145,6 +159,11 @@ def facts(spectrum: Spectrum) -> list[tuple[str, str]]:
         found.append(("errors double in", with_error(spectrum.doubling_time, spectrum.doubling_time_error)))
     if spectrum.integrals is not None:
         found.append(("isolating integrals", f"{spectrum.integrals} (half of {spectrum.zeros} zeros)"))
+    if spectrum.draw_exponents is not None:
+        some = f"{len(drawn(spectrum)):,} of {len(spectrum.draw_exponents):,}"
+        found.append(("draws of a fit", f"{some} with a spectrum"))
+    if spectrum.driven:
+        found.append(("driven", "time has one more exponent, 0, which is not listed"))
     blocks = f"{spectrum.growth.shape[1]:,} of {number(spectrum.block, 6)}"
     found += [
         ("blocks", f"{blocks}, orthonormal every {number(spectrum.interval, 4)}"),

@@ -49,13 +49,16 @@ def as_json(spectrum: Spectrum, provenance: Mapping[str, object]) -> dict[str, o
         "block": spectrum.block,
         "interval": spectrum.interval,
         "trajectories": spectrum.trajectories,
-        "regular": np.flatnonzero(spectrum.regular) + 1,
-        "failed": [failure.lane + 1 for failure in spectrum.failures],
+        "regular": np.flatnonzero(spectrum.regular),
+        "failed": [failure.lane for failure in spectrum.failures],
         "each": _trajectories(spectrum),
         "divergence": spectrum.divergence,
         "sum": float(spectrum.exponents.sum()) if summary.whole(spectrum) else None,
         "pairing": _pairing(spectrum),
         "drift": spectrum.drift,
+        "driven": spectrum.driven,
+        "draws": _draws(spectrum),
+        "steps": spectrum.steps,
         "warnings": spectrum.warnings,
         "section": _section(spectrum),
         "history": _history(spectrum),
@@ -72,8 +75,9 @@ def _trajectories(spectrum: Spectrum) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for lane in range(spectrum.trajectories):
         entry: dict[str, object] = {
-            "number": lane + 1,
+            "number": lane,
             "kind": str(kinds[lane]),
+            "draw": int(spectrum.draws[lane]) if spectrum.draws is not None else 0,
             "start": dict(zip(spectrum.state_names, spectrum.starts[lane], strict=True)),
             "parameters": dict(zip(spectrum.parameter_names, spectrum.parameters[lane], strict=True)),
             "exponents": rates[lane],
@@ -83,6 +87,12 @@ def _trajectories(spectrum: Spectrum) -> list[dict[str, object]]:
             entry |= {"stopped": end.time, "outcome": end.outcome.name, "cause": end.cause}
         found.append(entry)
     return found
+
+
+def _draws(spectrum: Spectrum) -> dict[str, object] | None:
+    if spectrum.draw_exponents is None:
+        return None
+    return {"exponents": spectrum.draw_exponents, "errors": spectrum.draw_errors}
 
 
 def _pairing(spectrum: Spectrum) -> float | None:

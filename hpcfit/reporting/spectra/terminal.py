@@ -36,7 +36,7 @@ def as_text(
     """The exponents with their errors, what follows from them, and whether they can be believed."""
     blocks = [_title(spectrum, width), _facts(spectrum, width), _exponents(spectrum)]
     blocks += [_notes(spectrum, width), _warnings(spectrum, width), _checks(spectrum)]
-    blocks.append(_trajectories(spectrum, width))
+    blocks += [_trajectories(spectrum, width), _draws(spectrum)]
     if plots:
         blocks.append(_plots(spectrum, width, unicode))
     if provenance:
@@ -91,6 +91,11 @@ def _trajectories(spectrum: Spectrum, width: int) -> list[str]:
     for text in ends[:MOST_ENDINGS]:
         lines += textwrap.wrap(visible(text), width, subsequent_indent="  ")
     return lines + ([f"… {len(ends) - MOST_ENDINGS} more"] if len(ends) > MOST_ENDINGS else [])
+
+
+def _draws(spectrum: Spectrum) -> list[str]:
+    rows = cells.draw_cells(spectrum)
+    return table(("draws", *cells.DRAW_HEADER), cut(rows, MOST_ROWS)) if rows else []
 
 
 def _plots(spectrum: Spectrum, width: int, unicode: bool) -> list[str]:
