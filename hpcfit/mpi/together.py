@@ -62,6 +62,16 @@ def on_few(comm: Any, most: int, action: Callable[[Any], T]) -> T:
     return result
 
 
+def dealt(comm: Any, make: Callable[[int], T]) -> T:
+    """Rank 0 makes something for each rank, one after another; each gets its own."""
+    if comm.rank:
+        mine: T = comm.recv(source=0)
+        return mine
+    for rank in range(1, comm.size):
+        comm.send(make(rank), dest=rank)
+    return make(0)
+
+
 def agreed(error: Exception) -> Exception:
     """Mark an error as known to all ranks: they may end together, no rank has to pull the others down."""
     error.agreed = True  # type: ignore[attr-defined]

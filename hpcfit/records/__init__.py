@@ -2,7 +2,7 @@
 
 from hpcfit.records.arrays import Array
 from hpcfit.records.campaigns import Campaign, Interval, Part, gaps, slices, united
-from hpcfit.records.fits import EnsembleResult, Estimates, FitResult, Iteration, Pieces, Stretch
+from hpcfit.records.fits import EnsembleResult, Estimates, Extent, FitResult, Iteration, Pieces, Stretch
 from hpcfit.records.mistakes import InputError, Mistake
 from hpcfit.records.outcomes import Failure, Outcome
 from hpcfit.records.paths import Crossings, Lanes, Noise, Path, Series
@@ -17,6 +17,7 @@ __all__ = [
     "Crossings",
     "EnsembleResult",
     "Estimates",
+    "Extent",
     "Failure",
     "FitResult",
     "Growth",

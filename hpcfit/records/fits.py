@@ -76,11 +76,22 @@ class Stretch:
 
 
 @dataclass(frozen=True)
+class Extent:
+    """Which nodes and which data a rank has of a fit that is spread over ranks: some in a row of each."""
+
+    nodes: int  # of all ranks
+    first_node: int
+    rows: NDArray[np.int64]  # (n_experiments,) data times of all ranks
+    first_rows: NDArray[np.int64]  # (n_experiments,)
+
+
+@dataclass(frozen=True)
 class FitResult:
     """A fit: estimates, how well the data determine them, and the way to them.
 
     `unknowns` are the initial states of every experiment (x, or x@2 in the second) and the free parameters,
-    of which local ones have a value for each experiment (k@1, k@2, ...).
+    of which local ones have a value for each experiment (k@1, k@2, ...). With an `extent`, experiments,
+    residuals and nodes are those of one rank.
     """
 
     model: str
@@ -117,6 +128,7 @@ class FitResult:
     seed: int | None = None
     member: int = 0
     strategy: tuple[str, ...] = ()  # the phases of every attempt, and why it was made
+    extent: Extent | None = None  # None: this is the whole
 
     @property
     def converged(self) -> bool:

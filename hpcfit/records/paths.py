@@ -60,6 +60,20 @@ class Series:
     values: Array  # (n_times, n_names)
     sigma: Array | None = None  # (n_times, n_names)
 
+    @property
+    def count(self) -> int:
+        return len(self.times)
+
+    @property
+    def has_sigma(self) -> bool:
+        return self.sigma is not None
+
+    def rows(self, first: int, last: int) -> Series:
+        """The values from one time to another, which is not included; a view."""
+        own = slice(first, last)
+        sigma = None if self.sigma is None else self.sigma[own]
+        return Series(self.names, self.times[own], self.values[own], sigma)
+
 
 @dataclass(frozen=True)
 class Path:

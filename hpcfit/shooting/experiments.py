@@ -63,9 +63,21 @@ def _sigma(given: Sigma | None, names: tuple[str, ...], values: Array) -> Array 
 
 def checked(series: Series) -> Series:
     """The series, if it can be fitted to."""
+    check_rows(series)
+    if not np.isfinite(series.values).any():
+        raise no_values()
+    return series
+
+
+def no_values() -> InputError:
+    return _mistake("all values are missing", "give at least some")
+
+
+def check_rows(series: Series, first: int = 0) -> None:
+    """Refuse rows that cannot be fitted to; first: the number of the first of them."""
     times, values, sigma = series.times, series.values, series.sigma
     if not np.isfinite(times).all():
-        raise _mistake(f"time {int(np.argmin(np.isfinite(times)))} is not finite", "remove its row")
+        raise _mistake(f"time {first + int(np.argmin(np.isfinite(times)))} is not finite", "remove its row")
     falls = np.flatnonzero(np.diff(times) <= 0.0)
     if len(falls):
         k = int(falls[0])
@@ -73,8 +85,6 @@ def checked(series: Series) -> Series:
             f"times must increase: {times[k + 1]:.15g} comes after {times[k]:.15g}", "sort the rows"
         )
     there = np.isfinite(values)
-    if not there.any():
-        raise _mistake("all values are missing", "give at least some")
     if np.isinf(values).any():
         raise _mistake("a value is infinite", "give NaN where a value is missing")
     if sigma is not None and not (sigma[there] > 0.0).all():
@@ -89,7 +99,6 @@ def checked(series: Series) -> Series:
             k, column = np.argwhere(there & beyond)[0]
             problem = f"the {what} of {series.names[column]} is {numbers[k, column]:g} at t = {times[k]:.15g}"
             raise _mistake(problem, f"choose units that need no numbers beyond {LARGEST:g}")
-    return series
 
 
 def _mistake(problem: str, remedy: str) -> InputError:
@@ -107,8 +116,8 @@ def of_experiment(e: int, count: int) -> Iterator[None]:
         raise InputError([replace(each, place=f"experiment {e + 1}") for each in error.mistakes]) from None
 
 
-def check_names(model: Model, series: Series) -> None:
-    for name in series.names:
+def check_names(model: Model, names: Sequence[str]) -> None:
+    for name in names:
         if name not in model.quantities:
             problem = f"{model.name} has no state or observable '{name}'"
             raise InputError(Mistake("", problem, nearest(name, model.quantities), "fit.observe"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +17,32 @@ NodeChoice = str | int | Sequence[float] | Array  # "data", every k-th data time
 
 def node_times(times: Array, nodes: NodeChoice) -> Array:
     """The grid (4.1) for data at the given times."""
-    if len(times) < 2:
-        problem = "only one time"
-        raise InputError(Mistake("", problem, "a fit needs data at two times at least", "data"))
+    if isinstance(nodes, str | int | np.integer):
+        every = node_step(len(times), nodes)
+        chosen = times[::every]
+        return chosen if chosen[-1] == times[-1] else np.append(chosen, times[-1])
+    _check_several(len(times))
+    chosen = np.asarray(nodes, dtype=float)
+    _check_cover(chosen, times)
+    return chosen
+
+
+def node_step(count: int, nodes: str | int | np.integer[Any]) -> int:
+    """At every which of so many data times there is a node."""
+    _check_several(count)
     if isinstance(nodes, str):
         if nodes != "data":
             raise _mistake("is unknown", 'give "data", a whole number or a list of times', nodes)
-        chosen = times
-    elif isinstance(nodes, int | np.integer):
-        if nodes < 1:
-            raise _mistake("must be 1 or more", "5 puts a node at every fifth time", nodes)
-        chosen = times[::nodes]
-        if chosen[-1] != times[-1]:
-            chosen = np.append(chosen, times[-1])
-    else:
-        chosen = np.asarray(nodes, dtype=float)
-        _check_cover(chosen, times)
-    return chosen
+        return 1
+    if nodes < 1:
+        raise _mistake("must be 1 or more", "5 puts a node at every fifth time", nodes)
+    return int(nodes)
+
+
+def _check_several(count: int) -> None:
+    if count < 2:
+        problem = "only one time"
+        raise InputError(Mistake("", problem, "a fit needs data at two times at least", "data"))
 
 
 def _check_cover(nodes: Array, times: Array) -> None:
@@ -48,6 +58,43 @@ def _check_cover(nodes: Array, times: Array) -> None:
 
 def _mistake(problem: str, remedy: str, value: object = None) -> InputError:
     return InputError(Mistake("", problem, remedy, "fit.nodes", value))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One experiment, cut at its nodes, by the numbers of nodes and of rows of its data."""
+
+    nodes: int
+    rows: int
+    inside: int  # most rows between two nodes
+    every: int = 1  # a node at every so many rows, and at the last
+    times: Array | None = None  # of the nodes (nodes,), where they are not at rows
+    begins: NDArray[np.int64] | None = None  # the first row of each node, then
+
+    @classmethod
+    def of(cls, count: int, choice: NodeChoice, times: Callable[[], Array]) -> Cut:
+        """times: of all rows; only asked for where the nodes are given by their times."""
+        if isinstance(choice, str | int | np.integer):
+            every = node_step(count, choice)
+            return cls((count - 2) // every + 2, count, min(every, count - 1) - 1, every)
+        known = times()
+        chosen = node_times(known, choice)
+        begins = np.searchsorted(known, chosen)
+        at_nodes = np.append(known, np.inf)[begins] == chosen
+        inside = np.diff(begins, append=count) - at_nodes
+        return cls(len(chosen), count, int(inside.max()), 0, chosen, begins)
+
+    def row(self, node: int) -> int:
+        """The first row of a node; behind the last node: the number of rows."""
+        if node >= self.nodes:
+            return self.rows
+        return min(node * self.every, self.rows - 1) if self.begins is None else int(self.begins[node])
+
+    def node_times(self, first: int, last: int, times: Array) -> Array:
+        """Of some nodes, last not included; times: of the rows from that of the first node on."""
+        if self.times is not None:
+            return self.times[first:last]
+        return times[[self.row(node) - self.row(first) for node in range(first, last)]]
 
 
 @dataclass(frozen=True)
@@ -85,8 +132,8 @@ class Grid:
         return tuple((group, np.flatnonzero(there[group[0]])) for group in groups)
 
 
-def make_grid(data_times: Sequence[Array], nodes: Sequence[Array]) -> Grid:
-    """Cut every experiment at its nodes."""
+def make_grid(data_times: Sequence[Array], nodes: Sequence[Array], most: int = 0) -> Grid:
+    """Cut every experiment at its nodes; most: room for so many data times between two nodes."""
     first = np.concatenate([[0], np.cumsum([len(each) for each in nodes])])
     node_of, slots = [], []
     for times, own, offset in zip(data_times, nodes, first, strict=False):
@@ -94,7 +141,7 @@ def make_grid(data_times: Sequence[Array], nodes: Sequence[Array]) -> Grid:
         node_of.append(local + offset)
         inside = times > own[local]
         slots.append(_running(local, inside))
-    most = max(int(slot.max()) for slot in slots)
+    most = max(most, *(int(slot.max(initial=0)) for slot in slots))
     times = np.concatenate(nodes)
     experiment = np.repeat(np.arange(len(nodes)), [len(each) for each in nodes])
     outputs = np.full((len(times), most + 2), np.nan)

@@ -15,13 +15,12 @@ from hpcfit.models.graph import Graph
 from hpcfit.models.names import nearest
 from hpcfit.models.promote import with_states
 from hpcfit.models.strings import parse
-from hpcfit.records import Array, InputError, Mistake, Series
+from hpcfit.records import Array, Extent, InputError, Mistake, Series
 from hpcfit.shooting.experiments import LARGEST, check_names, checked, of_experiment
 from hpcfit.shooting.grid import Grid, NodeChoice, make_grid, node_times
 from hpcfit.shooting.problem import Problem
 from hpcfit.shooting.readings import Readings
-
-FAR_BELOW, ROUGHEST = 1e-5, 1e-8
+from hpcfit.shooting.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,10 @@ class Posed:
     precision: Array  # (n,) 1 / sigma of the nodes; 0 for a state that is not taken from data
     rough: float  # relative errors of the path that do not matter beside those of the data
     sigma_known: bool
-    experiments: tuple[Series, ...]
+    experiments: tuple[Series, ...]  # of a part: what this rank has of each
     given: Mapping[int, Array]  # where the nodes of a state (its number) begin (N,), if not at the data
     local: tuple[str, ...] = ()  # states of the problem's model that are parameters of each experiment
+    extent: Extent | None = None  # where this part of a problem that is spread over ranks stands
 
     @property
     def hidden(self) -> bool:
@@ -46,7 +46,8 @@ class Posed:
         """The same fit to other values (M, n_times, n_names) per experiment, one member each."""
         data = _data(self.problem.grid, self.experiments, values, self.problem.readings.names)
         problem = replace(self.problem, data=data)
-        nodes = _start_nodes(problem.model, problem.grid, self.experiments, values, self.given)
+        times = [problem.grid.times[problem.grid.experiment == e] for e in range(len(self.experiments))]
+        nodes = start_nodes(problem.model, times, self.experiments, values, self.given)
         first = np.repeat(self.start.parameters[:1], len(data), axis=0)
         return replace(self, problem=problem, start=Unknowns(nodes, first))
 
@@ -72,46 +73,109 @@ def pose(
     """
     for e, series in enumerate(experiments):
         with of_experiment(e, len(experiments)):
-            check_names(model, checked(series))
-    _parameters(model, guess, fixed or {})
-    local = local.split() if isinstance(local, str) else local
-    model, guess, start = _localised(model, local, guess, fixed or {}, start or {})
-    local = tuple(name for name in model.states if name in local)
-    free, held = _parameters(model, guess, fixed or {})
-    names = tuple(dict.fromkeys(name for series in experiments for name in series.names))
-    _check_weights(names, weights or {})
-    chosen = []
-    for e, choice in enumerate(_each(nodes, experiments)):
-        with of_experiment(e, len(experiments)):
-            chosen.append(node_times(experiments[e].times, choice))
-    if model.kind == "map":
-        _check_whole(experiments, chosen)
-    grid = make_grid([series.times for series in experiments], chosen)
-    given = _given_nodes(model, grid, start)
-    values = [series.values[None] for series in experiments]
-    problem = Problem(
-        model=model,
-        grid=grid,
-        readings=Readings(model, names),
-        data=_data(grid, experiments, values, names),
-        weights=_weights(grid, experiments, names, weights or {}),
-        free=free,
-        fixed=held,
+            check_names(model, checked(series).names)
+    what = settle(
+        model,
+        [series.names for series in experiments],
+        guess=guess,
+        fixed=fixed,
+        start=start,
+        weights=weights,
+        local=local,
         tolerance=tolerance,
         method=method,
     )
-    _check_count(problem, model, len(experiments))
-    nodes_begin = _start_nodes(model, grid, experiments, values, given)
-    first = np.array([[float(guess[model.parameters[k]]) for k in free]])
+    chosen = []
+    for e, choice in enumerate(each_choice(nodes, len(experiments))):
+        with of_experiment(e, len(experiments)):
+            chosen.append(node_times(experiments[e].times, choice))
+    if model.kind == "map":
+        check_whole([series.times for series in experiments], chosen)
+    grid = make_grid([series.times for series in experiments], chosen)
+    values = [series.values[None] for series in experiments]
+    problem = what.problem(grid, experiments)
+    check_count(int(problem.observed().min()), what, len(experiments))
+    given = what.given(grid.times)
+    summary = Summary.of(experiments, what.names)
     return Posed(
         problem=problem,
-        start=Unknowns(nodes_begin, first),
-        precision=_precision(model, experiments, given, local),
-        rough=_rough(experiments),
-        sigma_known=all(series.sigma is not None for series in experiments),
+        start=Unknowns(start_nodes(what.model, chosen, experiments, values, given), what.parameters),
+        precision=summary.precision(what, [series.names for series in experiments]),
+        rough=summary.rough(),
+        sigma_known=bool(summary.has_sigma.all()),
         experiments=tuple(experiments),
         given=given,
-        local=local,
+        local=what.local,
+    )
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is fitted to which quantities, apart from the data."""
+
+    model: Model
+    names: tuple[str, ...]  # observed
+    free: tuple[int, ...]  # which parameters are unknown
+    fixed: Array  # (n_p,) values of the others
+    parameters: Array  # (1, q) where the free ones begin
+    start: Mapping[str, float | str]
+    weights: Mapping[str, float]
+    local: tuple[str, ...]
+    tolerance: float | None
+    method: str | None
+
+    def problem(self, grid: Grid, experiments: Sequence[Series]) -> Problem:
+        return Problem(
+            model=self.model,
+            grid=grid,
+            readings=Readings(self.model, self.names),
+            data=_data(grid, experiments, [series.values[None] for series in experiments], self.names),
+            weights=_weights(grid, experiments, self.names, self.weights),
+            free=self.free,
+            fixed=self.fixed,
+            tolerance=self.tolerance,
+            method=self.method,
+        )
+
+    def given(self, times: Array) -> dict[int, Array]:
+        """Where the nodes of some states begin (N,), by the number of the state."""
+        return {self.model.states.index(name): _along(name, it, times) for name, it in self.start.items()}
+
+
+def settle(
+    model: Model,
+    names: Sequence[tuple[str, ...]],
+    *,
+    guess: Mapping[str, float],
+    fixed: Mapping[str, float] | None = None,
+    start: Mapping[str, float | str] | None = None,
+    weights: Mapping[str, float] | None = None,
+    local: str | Sequence[str] = (),
+    tolerance: float | None = None,
+    method: str | None = None,
+) -> Settled:
+    """What a fit to experiments with these quantities is, as in `pose`."""
+    _parameters(model, guess, fixed or {})
+    local = local.split() if isinstance(local, str) else local
+    model, guess, start = _localised(model, local, guess, fixed or {}, start or {})
+    free, held = _parameters(model, guess, fixed or {})
+    observed = tuple(dict.fromkeys(name for own in names for name in own))
+    _check_weights(observed, weights or {})
+    for name, along in start.items():
+        if name not in model.states:
+            problem = f"{model.name} has no state '{name}'"
+            raise InputError(Mistake("", problem, nearest(name, model.states), f"nodes.{name}", along))
+    return Settled(
+        model=model,
+        names=observed,
+        free=free,
+        fixed=held,
+        parameters=np.array([[float(guess[model.parameters[k]]) for k in free]]),
+        start=start,
+        weights=weights or {},
+        local=tuple(name for name in model.states if name in local),
+        tolerance=tolerance,
+        method=method,
     )
 
 
@@ -139,15 +203,15 @@ def _localised(
     return with_states(model, local), shared, {**start, **{name: guess[name] for name in local}}
 
 
-def _each(nodes: Any, experiments: Sequence[Series]) -> list[NodeChoice]:
+def each_choice(nodes: Any, count: int) -> list[NodeChoice]:
     """One choice for each experiment; a list of numbers alone is a list of times for all of them."""
     several = isinstance(nodes, list | tuple) and not all(
         isinstance(k, int | float | np.number) for k in nodes
     )
-    if several and len(nodes) != len(experiments):
-        problem = f"{len(nodes)} choices for {len(experiments)} experiments"
+    if several and len(nodes) != count:
+        problem = f"{len(nodes)} choices for {count} experiments"
         raise InputError(Mistake("", problem, "give one to each", "fit.nodes"))
-    return list(nodes) if several else [nodes] * len(experiments)
+    return list(nodes) if several else [nodes] * count
 
 
 def _parameters(
@@ -172,11 +236,12 @@ def _parameters(
     return free, np.array([float(fixed.get(name, 0.0)) for name in model.parameters])
 
 
-def _check_whole(experiments: Sequence[Series], nodes: Sequence[Array]) -> None:
-    for key, grids in (("data.time", [series.times for series in experiments]), ("fit.nodes", nodes)):
-        for times in grids:
-            if (broken := times != np.round(times)).any():
-                problem = f"a map has whole numbers as times, not {times[int(np.argmax(broken))]:.15g}"
+def check_whole(times: Sequence[Array], nodes: Sequence[Array]) -> None:
+    """Of a map: times are numbers of iterations."""
+    for key, grids in (("data.time", times), ("fit.nodes", nodes)):
+        for grid in grids:
+            if (broken := grid != np.round(grid)).any():
+                problem = f"a map has whole numbers as times, not {grid[int(np.argmax(broken))]:.15g}"
                 raise InputError(Mistake("", problem, "number the iterations 0, 1, 2, ...", key))
 
 
@@ -190,9 +255,9 @@ def _check_weights(names: Sequence[str], weights: Mapping[str, float]) -> None:
             raise InputError(Mistake("", problem, "give 0 or 1", f"fit.weights.{name}", weight))
 
 
-def _check_count(problem: Problem, model: Model, n_experiments: int) -> None:
-    unknowns = len(model.states) * n_experiments + len(problem.free)
-    fewest = int(problem.observed().min())
+def check_count(fewest: int, what: Settled, n_experiments: int) -> None:
+    """So many values with weight must determine the unknowns."""
+    unknowns = len(what.model.states) * n_experiments + len(what.free)
     if fewest < unknowns:
         lacking = f"{fewest} values with weight for {unknowns} unknowns (initial states and parameters)"
         raise InputError(Mistake("", lacking, "give more data, or fix parameters in fit.fixed", "data"))
@@ -228,69 +293,23 @@ def _weights(
     return table
 
 
-def _given_nodes(model: Model, grid: Grid, start: Mapping[str, float | str]) -> dict[int, Array]:
-    """Where the nodes of some states begin (N,), by the number of the state."""
-    given = {}
-    for name, along in start.items():
-        if name not in model.states:
-            problem = f"{model.name} has no state '{name}'"
-            remedy = nearest(name, model.states)
-            raise InputError(Mistake("", problem, remedy, f"nodes.{name}", along))
-        given[model.states.index(name)] = _along(name, along, grid.times)
-    return given
-
-
-def _precision(
-    model: Model, experiments: Sequence[Series], given: Mapping[int, Array], local: Sequence[str]
-) -> Array:
-    """Of each state at the nodes (n,): 0 where it does not come from data.
-
-    A local parameter is not hidden: it begins without gaps, and these count nothing in any unit.
-    """
-    precision = np.full(len(model.states), np.inf)
-    for series in experiments:
-        for i, name in enumerate(model.states):
-            if name in local:
-                precision[i] = 1.0
-                continue
-            if i in given or name not in series.names:
-                precision[i] = 0.0
-                continue
-            column = series.names.index(name)
-            sigma = 1.0 if series.sigma is None else float(np.nanmean(series.sigma[:, column]))
-            seen = np.isfinite(series.values[:, column]).any()
-            precision[i] = min(precision[i], 1.0 / sigma) if seen else 0.0
-    return precision
-
-
-def _rough(experiments: Sequence[Series]) -> float:
-    """Far below the smallest error of the data, relative to the size of what is observed; 0: not known."""
-    relative = [
-        float(np.nanmin(series.sigma / np.nanmax(np.abs(series.values), axis=0)))
-        for series in experiments
-        if series.sigma is not None
-    ]
-    return min(FAR_BELOW * min(relative), ROUGHEST) if len(relative) == len(experiments) else 0.0
-
-
-def _start_nodes(
+def start_nodes(
     model: Model,
-    grid: Grid,
+    times: Sequence[Array],
     experiments: Sequence[Series],
     values: Sequence[Array],
     given: Mapping[int, Array],
 ) -> Array:
-    """Nodes (M, N, n): as given, at the data, else at zero."""
-    nodes = np.zeros((len(values[0]), len(grid.times), len(model.states)))
+    """Nodes (M, N, n) at these times of each experiment: as given, at the data, else at zero."""
+    bounds = np.cumsum([0, *(len(own) for own in times)])
+    nodes = np.zeros((len(values[0]), bounds[-1], len(model.states)))
     for i, along in given.items():
         nodes[:, :, i] = along
-    bounds = np.searchsorted(grid.experiment, np.arange(len(experiments) + 1))
     for e, series in enumerate(experiments):
-        own = slice(bounds[e], bounds[e + 1])
         for i, name in enumerate(model.states):
             if i not in given and name in series.names:
                 column = values[e][:, :, series.names.index(name)]
-                nodes[:, own, i] = _interpolated(series.times, column, grid.times[own])
+                nodes[:, bounds[e] : bounds[e + 1], i] = _interpolated(series.times, column, times[e])
     return nodes
 
 

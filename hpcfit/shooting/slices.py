@@ -16,7 +16,6 @@ from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import gathered
 from hpcfit.records import Array
 from hpcfit.shooting.grid import Grid
-from hpcfit.shooting.pose import Posed
 from hpcfit.shooting.problem import Problem
 
 STEPS_OF_ALGEBRA = 2.0  # at a node
@@ -96,32 +95,3 @@ class Slice:
             return z
         assert beyond is not None
         return Unknowns(np.concatenate([z.nodes, beyond], axis=1), z.parameters)
-
-
-def sliced(comm: Any, posed: Posed, segments: Segments, cost: Array | None = None) -> Posed:
-    """This rank's part of a fit of one member, of which all ranks have the whole; `segments` are all.
-
-    cost (S,): of all segments; without it nodes cost the same.
-    """
-    mine = segments.shares(comm.size, cost)[comm.rank]
-    own = segments[mine]
-    first = int(segments.nodes[: mine.start].sum())
-    last = first + int(own.nodes.sum())
-    end = last + int(own.joined[-1])
-    problem = posed.problem
-    weights = problem.weights[:, first:end].copy()
-    weights[:, last - first :] = 0.0
-    inner = replace(
-        problem,
-        grid=_part(problem.grid, first, end),
-        data=problem.data[:, first:end].copy(),
-        weights=weights,
-    )
-    start = Unknowns(posed.start.nodes[:, first:last].copy(), posed.start.parameters)
-    return replace(posed, problem=Slice(inner, own), start=start)
-
-
-def _part(grid: Grid, first: int, end: int) -> Grid:
-    """Some nodes in a row; which data belong to them is known to the whole grid only."""
-    outputs = grid.outputs[first : end - 1].copy()
-    return Grid(grid.times[first:end].copy(), grid.experiment[first:end].copy(), outputs, (), ())

@@ -1,24 +1,20 @@
-"""Long problems: their nodes are spread over ranks, and come together again in the result."""
+"""Long problems, whose nodes are spread over ranks: which they are, and what solves them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from hpcfit.flow.shots import can_shoot
-from hpcfit.leastsq.course import Course
 from hpcfit.leastsq.strategy import Options
-from hpcfit.linear.chain import Unknowns
 from hpcfit.linear.compiled import has_compiler
-from hpcfit.linear.segments import LENGTH, Segments
+from hpcfit.linear.segments import LENGTH, Numbers, Segments
 from hpcfit.linear.solvers import SOLVERS
-from hpcfit.mpi.together import gathered
-from hpcfit.records import Array, InputError, Mistake
-from hpcfit.shooting.pose import Posed
-from hpcfit.shooting.problem import Problem
-from hpcfit.shooting.slices import Slice
+from hpcfit.models.define import Model
+from hpcfit.records import Array, InputError, Mistake, Series
+from hpcfit.shooting.experiments import check_rows, of_experiment
+from hpcfit.shooting.grid import Cut, NodeChoice
+from hpcfit.shooting.sources import Source, Wanted, taken
 
 LONG = 512  # nodes from which a problem is cut into segments
 MANY = 16  # experiments
@@ -27,28 +23,51 @@ SHORT = 16  # nodes of a segment of a problem that is not long
 PETSC = 50_000  # nodes from which PETSc, where it is there, solves the condensed problem
 
 
-def segments_of(posed: Posed, *, level: str, solver: str | None) -> Segments | None:
+def cuts_of(sources: Sequence[Source], choices: Sequence[NodeChoice]) -> list[Cut]:
+    """Where the experiments are cut at their nodes."""
+    cuts = []
+    for e, (source, choice) in enumerate(zip(sources, choices, strict=True)):
+
+        def times(source: Source = source) -> Array:
+            series = source.rows(0, source.count)
+            check_rows(series)
+            return series.times
+
+        with of_experiment(e, len(sources)):
+            cuts.append(Cut.of(source.count, choice, times))
+    return cuts
+
+
+def all_rows(comm: Any, sources: Sequence[Source]) -> list[Series]:
+    """All data, on all ranks."""
+    if all(isinstance(source, Series) for source in sources) and comm.size == 1:
+        return [source for source in sources if isinstance(source, Series)]
+    return taken(comm, sources, [Wanted(e, 0, source.count) for e, source in enumerate(sources)])
+
+
+def segments_of(
+    model: Model, lengths: Numbers, *, method: str | None, level: str, solver: str | None
+) -> Segments | None:
     """The segments of a problem that is long, wide, or has many experiments; None: ranks have it as a whole.
 
-    That depends on the problem alone, not on the ranks.
+    That depends on the problem alone, not on the ranks. lengths (E,): nodes of every experiment.
     """
-    problem, lengths = posed.problem, np.bincount(posed.problem.grid.experiment)
-    whole = _why_whole(problem, level)
-    if solver == "petsc" and whole:
-        raise InputError(Mistake("", f"not with {whole}", 'choose "dense"', "fit.solver", solver))
-    if whole or solver == "reference":
+    why = _why_whole(model, method, level)
+    if solver == "petsc" and why:
+        raise InputError(Mistake("", f"not with {why}", 'choose "dense"', "fit.solver", solver))
+    if why or solver == "reference":
         return None
-    wide = len(problem.model.states) >= WIDE
+    wide = len(model.states) >= WIDE
     if lengths.sum() >= LONG or len(lengths) >= MANY:
         return Segments.cut(lengths, SHORT if wide else LENGTH)
     return Segments.cut(lengths, SHORT) if wide or solver == "petsc" else None
 
 
-def _why_whole(problem: Problem, level: str) -> str:
+def _why_whole(model: Model, method: str | None, level: str) -> str:
     """Why every rank must have the whole problem; '' if it need not."""
     if level != "natural":
         return f'fit.level = "{level}"'
-    if not can_shoot(problem.model, problem.method):
+    if not can_shoot(model, method):
         return "an integrator that is not compiled"
     return "" if has_compiler() else "no C compiler"
 
@@ -73,17 +92,3 @@ def solver_log(comm: Any, options: Options) -> str:
     from hpcfit.linear.petsc import log_view
 
     return log_view(comm)
-
-
-def brought_together(comm: Any, course: Course) -> Course:
-    """A course with the nodes of all ranks, on all of them."""
-    z, errors = course.z, course.spread.node_errors
-    whole = replace(course.spread, node_errors=gathered(comm, errors, axis=1))
-    return replace(course, z=Unknowns(gathered(comm, z.nodes, axis=1), z.parameters), spread=whole)
-
-
-def all_rows(comm: Any, problem: Slice, z: Unknowns) -> Array:
-    """Read less given of all values (1, N, k), without weights, on all ranks."""
-    inner = problem.inner
-    plain = replace(problem, inner=replace(inner, weights=np.ones_like(inner.weights)))
-    return gathered(comm, plain.residuals(comm, z).rows, axis=1)

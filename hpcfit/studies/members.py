@@ -20,10 +20,11 @@ from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.tickets import Tickets
 from hpcfit.records import Array, EnsembleResult, Noise, Series
 from hpcfit.shooting.pose import Posed, pose
-from hpcfit.shooting.slices import sliced
-from hpcfit.studies.fit import chosen_options, degrees_of_freedom, unknown_names, unknown_values
+from hpcfit.shooting.slices import Slice
+from hpcfit.studies.fit import chosen_options, degrees_of_freedom
 from hpcfit.studies.local import local_names
 from hpcfit.studies.long import segments_of
+from hpcfit.studies.result import unknown_names, unknown_values
 
 MOST_READY = 32  # problems that a rank keeps, as members of other tasks may need them again
 
@@ -78,7 +79,13 @@ class Bench:
         ]
         posed = pose(self.model, series, **setting.posing)
         options = chosen_options(**setting.solving, solver=None)
-        segments = segments_of(posed, level=setting.solving["level"], solver=None)
+        segments = segments_of(
+            posed.problem.model,
+            np.bincount(posed.problem.grid.experiment),
+            method=posed.problem.method,
+            level=setting.solving["level"],
+            solver=None,
+        )
         return Ready(posed, options, segments, setting, self._seed)
 
     @property
@@ -129,7 +136,7 @@ class Ready:
         posed = self.posed.with_values(values)
         if guesses:
             posed = replace(posed, start=_begun(posed, guesses))
-        return posed if self.segments is None else sliced(SERIAL, posed, self.segments)
+        return posed if self.segments is None else replace(posed, problem=Slice(posed.problem, self.segments))
 
 
 def _begun(posed: Posed, guesses: Mapping[str, Array]) -> Unknowns:

@@ -22,7 +22,8 @@ from hpcfit.shooting.experiments import Experiment
 from hpcfit.shooting.pose import Posed, pose
 from hpcfit.studies import ensemble
 from hpcfit.studies.ensemble import ensemble_rounds, fit_ensemble
-from hpcfit.studies.fit import solve_posed, unknown_values
+from hpcfit.studies.fit import solve_posed
+from hpcfit.studies.result import unknown_values
 from tests.conftest import ROOT, Mpirun
 
 HENON_HEILES, LORENZ = find("henon_heiles"), find("lorenz")
