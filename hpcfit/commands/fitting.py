@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hpcfit.commands.loading import Inputs
 from hpcfit.commands.progress import ProgressLine
 from hpcfit.jobfile.check import Job
 from hpcfit.models.define import Model
+from hpcfit.mpi.together import on_root
 from hpcfit.records import InputError, Mistake, Path, Series
+from hpcfit.shooting.sources import Source, headings
 from hpcfit.studies.simulate import simulate
 
 
@@ -34,7 +36,7 @@ def solving(job: Job) -> dict[str, Any]:
 
 def known_truth(inputs: Inputs) -> dict[str, float]:
     """The truth by the names of the unknowns; one truth alone holds for the parameters of all experiments."""
-    job, experiments = inputs.job, len(inputs.grids)
+    job, experiments = inputs.job, inputs.n_experiments
     truths = [truth for _, truth in job.several("truth")]
     known = dict(truths[0]["parameters"]) if truths else {}
     for e, truth in enumerate(truths):
@@ -47,15 +49,19 @@ def known_truth(inputs: Inputs) -> dict[str, float]:
     return known
 
 
-def data_of(inputs: Inputs, model: Model, member: int) -> list[Series]:
-    """What the fit sees: the recordings, or the truth of every experiment with its noise."""
+def data_of(comm: Any, inputs: Inputs, model: Model, member: int) -> Sequence[Source]:
+    """What the fit sees: the recordings, or the truths with their noise, which rank 0 has."""
     if inputs.recordings:
-        return list(inputs.recordings)
-    found = []
-    for path in simulated(inputs, model, member):
-        assert path.exact is not None
-        found.append(path.observed or path.exact)
-    return found
+        return inputs.recordings
+    found: list[Series] = []
+
+    def make() -> None:
+        for path in simulated(inputs, model, member):
+            assert path.exact is not None
+            found.append(path.observed or path.exact)
+
+    on_root(comm, make)
+    return headings(comm, found)
 
 
 def exact_data(inputs: Inputs, model: Model) -> tuple[Series, ...]:
@@ -80,7 +86,7 @@ def simulated(inputs: Inputs, model: Model, member: int, *, tell: bool = True) -
                 seed=job.seed,
                 member=member,
                 experiment=e,
-                data=inputs.recordings[0] if inputs.recordings else None,
+                data=_recording(inputs),
                 tolerance=options.get("tolerance"),
                 method=truth["method"] or options.get("method"),
                 max_steps=options.get("max_steps"),
@@ -93,6 +99,12 @@ def simulated(inputs: Inputs, model: Model, member: int, *, tell: bool = True) -
             problem = f"the truth cannot be integrated: {path.outcome.value} ({path.cause})"
             raise InputError(Mistake(place, problem, "change its start, parameters or times", label))
         yield path
+
+
+def _recording(inputs: Inputs) -> Series | None:
+    """What a simulation is compared with."""
+    first = inputs.recordings[0] if inputs.recordings else None
+    return first if isinstance(first, Series) else None
 
 
 def _recorded(inputs: Inputs) -> tuple[str, ...] | None:

@@ -21,6 +21,7 @@ from hpcfit.models import pythonfile
 from hpcfit.models.define import Model
 from hpcfit.mpi.together import agreed
 from hpcfit.records import Array, InputError, Mistake, Noise, Series
+from hpcfit.shooting.sources import Source
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -31,9 +32,13 @@ class Inputs:
     """A job and the files that it names, read and checked."""
 
     job: Job
-    grids: tuple[Array, ...]  # the times of every experiment
-    recordings: tuple[Series, ...]  # of every experiment; empty: they are simulated
+    grids: tuple[Array, ...]  # the times of every experiment that is simulated or in memory
+    recordings: tuple[Source, ...]  # of every experiment; empty: they are simulated
     hashes: Mapping[str, str]  # sha256 by file name
+
+    @property
+    def n_experiments(self) -> int:
+        return len(self.recordings) or len(self.grids)
 
     @property
     def identity(self) -> str:
@@ -62,13 +67,23 @@ def _plain(value: Any) -> Any:
     return asdict(value) if isinstance(value, Noise) else list(value)
 
 
-def load(path: Path, overrides: Sequence[str] = (), copies: Mapping[str, Path] | None = None) -> Inputs:
-    """Read a job and its data, or copies of them; all mistakes are raised together. No user code is run."""
+def load(
+    path: Path,
+    overrides: Sequence[str] = (),
+    copies: Mapping[str, Path] | None = None,
+    *,
+    by_rows: bool = False,
+    hashing: bool = True,
+) -> Inputs:
+    """Read a job and its data, or copies of them; all mistakes are raised together. No user code is run.
+
+    by_rows: long recordings are read later, by those who need some of their rows.
+    """
     document = read_document(path, overrides, copies)
     job, mistakes = check(document)
     if job is None:
         raise InputError(mistakes)
-    return with_files(job)
+    return with_files(job, by_rows=by_rows, hashing=hashing)
 
 
 def of_cell(inputs: Inputs, chosen: Mapping[str, Any], model: Model) -> Inputs:
@@ -76,15 +91,15 @@ def of_cell(inputs: Inputs, chosen: Mapping[str, Any], model: Model) -> Inputs:
     return with_files(cell_job(inputs.job, chosen, model))
 
 
-def with_files(job: Job) -> Inputs:
+def with_files(job: Job, *, by_rows: bool = False, hashing: bool = True) -> Inputs:
     """A job with the files that it names."""
     document = job.document
-    files = Files(job)
-    series: list[Series] = []
+    files = Files(job, hashing)
+    series: list[Source] = []
     if "data" in document.values:
-        series = recordings(job, files)
+        series = recordings(job, files, by_rows)
         _check_truths(job, len(series))
-        grids = [each.times for each in series]
+        grids = [each.times for each in series if isinstance(each, Series)]
     else:
         grids = [
             _times(files, label, truth["times"]) for label, truth in job.several("truth") if truth["times"]

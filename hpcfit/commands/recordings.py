@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcfit.files.recordings import is_recording, read_recording
+from hpcfit.files.recordings import RecordedColumns, is_recording, n_rows, read_recording, read_slice
 from hpcfit.files.tables import Table, read_table
 from hpcfit.jobfile.check import Job
 from hpcfit.jobfile.values import split_remedy
 from hpcfit.models.names import nearest
 from hpcfit.records import Array, InputError, Mistake, Series
+from hpcfit.shooting.sources import Source
 
 T = TypeVar("T")
 Rows = NDArray[np.int64]
 
+LONG = 100_000  # rows of an HDF5 recording from which ranks read only those that they need
+
 
 class Files:
-    """The files of a job, each read once, with their hashes."""
+    """The files of a job, each read once, with their hashes where these are wanted."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    def __init__(self, job: Job, hashing: bool = True) -> None:
+        self.job, self.hashing = job, hashing
         self.hashes: dict[str, str] = {}  # sha256 by file name
         self._tables: dict[str, Table] = {}
 
     def table(self, key: str, name: str) -> Table:
         """A file that the job names under a key."""
         if name not in self._tables:
-            self._tables[name] = named_by(self.job, key, lambda: _read(self.job.path(name)))
+            self._tables[name] = named_by(self.job, key, lambda: _read(self.job.path(name), self.hashing))
             self.hashes[name] = self._tables[name].sha256
         return self._tables[name]
 
@@ -46,8 +49,8 @@ class Files:
             raise InputError(mistake(self.job, key, problem, "run the job that makes it first")) from None
 
 
-def _read(path: Path) -> Table:
-    return read_recording(path) if is_recording(path) else read_table(path)
+def _read(path: Path, hashing: bool) -> Table:
+    return read_recording(path, hashing) if is_recording(path) else read_table(path)
 
 
 def named_by(job: Job, key: str, read: Callable[[], T]) -> T:
@@ -63,15 +66,19 @@ def mistake(job: Job, key: str, problem: str, remedy: str, value: object = None)
     return Mistake(job.document.place(key), problem, remedy, key, value)
 
 
-def recordings(job: Job, files: Files) -> list[Series]:
-    """The series of all experiments of all tables [data]; all mistakes are raised together."""
-    found: list[Series] = []
+def recordings(job: Job, files: Files, by_rows: bool = False) -> list[Source]:
+    """The series of all experiments of all tables [data]; all mistakes are raised together.
+
+    by_rows: of long recordings only the names are looked at now.
+    """
+    found: list[Source] = []
     mistakes: list[Mistake] = []
     tables = job.several("data")
     for label, options in tables:
         try:
             table = files.table(f"{label}.file", options["file"])
-            found += _Recording(job, label, options, table, several=len(tables) > 1).series()
+            recording = _Recording(job, label, options, table, several=len(tables) > 1)
+            found += [recording.by_rows()] if by_rows and recording.is_long() else recording.series()
         except InputError as error:
             mistakes += error.mistakes
     if mistakes:
@@ -101,9 +108,37 @@ class _Recording:
     options: Mapping[str, Any]
     table: Table
     several: bool  # other tables hold further experiments
+    first: int = 0  # row of the table in the file
+
+    def is_long(self) -> bool:
+        """Whether ranks can read rows of their own, and should."""
+        columns, time = self.table.columns, self.options["time"]
+        whole = self.options["experiment"] is not None or isinstance(self.job["fit"].get("nodes"), list)
+        hdf5 = isinstance(columns, RecordedColumns) and time in columns
+        return self.job.kind == "fit" and hdf5 and not whole and n_rows(self.table.path, [time]) >= LONG
+
+    def by_rows(self) -> Source:
+        """The series of the one experiment, to be read later."""
+        chosen, given = self._columns(), self.options["sigma"]
+        sigma = given.values() if isinstance(given, Mapping) else [given]
+        needed = [self.options["time"], *chosen.values(), *(each for each in sigma if isinstance(each, str))]
+        for column in needed:
+            self.check_column(f"{self.label}.columns", column)
+        needed = list(dict.fromkeys(needed))
+        count = named_by(self.job, f"{self.label}.columns", lambda: n_rows(self.table.path, needed))
+        return _ByRows(self, tuple(chosen), count, given is not None, needed)
 
     def series(self) -> list[Series]:
         """The columns that belong to the model's quantities; one series for each experiment."""
+        whole = self.rows()
+        if self.options["experiment"] is None:
+            if not np.isfinite(whole.values).any():
+                raise self._empty(whole.names)
+            return [whole]
+        return [self._part(whole, *group) for group in self._groups(whole.times)]
+
+    def rows(self) -> Series:
+        """All rows of the table, whatever experiment they belong to."""
         times = self.column(f"{self.label}.time", self.options["time"])
         chosen = self._columns()
         names = tuple(chosen)
@@ -111,19 +146,17 @@ class _Recording:
         values = np.stack(columns, axis=1)
         if np.isinf(values).any():
             k, j = np.argwhere(np.isinf(values))[0]
-            raise self._wrong("file", f"row {k + 1}: {names[j]} is infinite", "leave missing values empty")
+            row = self.first + k + 1
+            raise self._wrong("file", f"row {row}: {names[j]} is infinite", "leave missing values empty")
         sigma = self._sigma(names, values, times)
         if self.options["experiment"] is None:
-            self.check_increasing(f"{self.label}.time", times, np.arange(len(times)), "")
-            if not np.isfinite(values).any():
-                raise self._empty(names)
-            return [Series(names, times, values, sigma)]
-        return [self._part(names, times, values, sigma, *group) for group in self._groups(times)]
+            rows = np.arange(self.first, self.first + len(times))
+            self.check_increasing(f"{self.label}.time", times, rows, "")
+        return Series(names, times, values, sigma)
 
-    def _part(
-        self, names: tuple[str, ...], times: Array, values: Array, sigma: Array | None, who: str, rows: Rows
-    ) -> Series:
+    def _part(self, whole: Series, who: str, rows: Rows) -> Series:
         """The rows of one experiment, without the channels that it does not have."""
+        names, times, values, sigma = whole.names, whole.times, whole.values, whole.sigma
         self.check_increasing(f"{self.label}.time", times[rows], rows, f"{who}: ")
         own = np.flatnonzero(np.isfinite(values[rows]).any(axis=0))
         if not len(own):
@@ -185,7 +218,8 @@ class _Recording:
             wrong = np.isfinite(values[:, j]) & ~(sigma[:, j] > 0.0)
             if isinstance(size, str) and wrong.any():
                 k = int(np.argmax(wrong))
-                problem = f"row {k + 1}: the standard deviation of {name} is {sigma[k, j]:g}"
+                row = self.first + k + 1
+                problem = f"row {row}: the standard deviation of {name} is {sigma[k, j]:g}"
                 raise self._wrong("sigma", problem, "it must be positive", size)
         return sigma
 
@@ -205,15 +239,18 @@ class _Recording:
 
     def column(self, key: str, column: str, times: Array | None = None) -> Array:
         """A column that the job names under a key; as long as the times."""
-        if column not in self.table.columns:
-            problem = f"{self.table.path} has no column '{column}'"
-            raise InputError(mistake(self.job, key, problem, nearest(column, self.table.columns)))
+        self.check_column(key, column)
         values = named_by(self.job, key, lambda: self.table.columns[column])
         if times is not None and len(values) != len(times):
             rows = f"{column} has {len(values)} rows, but {self.options['time']} has {len(times)}"
             problem = f"{self.table.path}: {rows}"
             raise InputError(mistake(self.job, key, problem, "all columns need the same length"))
         return values
+
+    def check_column(self, key: str, column: str) -> None:
+        if column not in self.table.columns:
+            problem = f"{self.table.path} has no column '{column}'"
+            raise InputError(mistake(self.job, key, problem, nearest(column, self.table.columns)))
 
     def _empty(self, names: tuple[str, ...], who: str = "") -> InputError:
         shown = ", ".join(names[:8])
@@ -224,3 +261,22 @@ class _Recording:
         path, full = self.table.path, f"{self.label}.{key}"
         joint = " " if problem.startswith("holds") else ": "
         return InputError(mistake(self.job, full, f"{path}{joint}{problem}", remedy, value))
+
+
+@dataclass(frozen=True)
+class _ByRows:
+    """A long recording of one experiment, of which rows are read and checked when they are asked for."""
+
+    recording: _Recording
+    names: tuple[str, ...]
+    count: int
+    has_sigma: bool
+    needed: Sequence[str]  # columns
+
+    def rows(self, first: int, last: int) -> Series:
+        whole = self.recording
+        columns = named_by(
+            whole.job, f"{whole.label}.file", lambda: read_slice(whole.table.path, first, last, self.needed)
+        )
+        table = replace(whole.table, columns=columns)
+        return replace(whole, table=table, first=first).rows()

@@ -62,9 +62,9 @@ def add(verbs: Any) -> None:
 
 
 def run(comm: Any, arguments: argparse.Namespace) -> int:
-    inputs = everywhere(comm, lambda: _inputs(arguments))
+    inputs = everywhere(comm, lambda: _inputs(comm, arguments))
     target = arguments.output or _usual_target(arguments.job, arguments.member)
-    identity = f"{inputs.identity}-{arguments.member or 0}"
+    identity = on_root(comm, lambda: f"{inputs.identity}-{arguments.member or 0}")
     if on_root(comm, lambda: _complete(target, identity, arguments.overwrite)):
         if comm.rank == 0:
             log.info("%s is complete; nothing to do (--overwrite runs the job again)", target)
@@ -102,11 +102,9 @@ def _run_at_once(comm: Any, asked: _Asked) -> int:
     kind = job["ensemble"]["of"] if job.kind == "ensemble" else job.kind
     record = placing(job, lambda: WORK[kind](comm, asked.inputs, member))
 
-    def keep() -> None:
-        save(asked.target, Saved(record, kind, job.document.text, asked.identity, asked.provenance(comm)))
-        asked.tell(f"{record.outcome.value}{f' ({record.cause})' if record.cause else ''}")
-
-    on_root(comm, keep)
+    provenance = on_root(comm, lambda: asked.provenance(comm))
+    save(asked.target, Saved(record, kind, job.document.text, asked.identity, provenance), comm)
+    on_root(comm, lambda: asked.tell(f"{record.outcome.value}{f' ({record.cause})' if record.cause else ''}"))
     return _status(record)
 
 
@@ -174,14 +172,14 @@ def _usual_target(job: Path, member: int | None) -> Path:
     return Path(f"{job.stem}{'' if member is None else f'-{member}'}.h5")
 
 
-def _inputs(arguments: argparse.Namespace) -> Inputs:
+def _inputs(comm: Any, arguments: argparse.Namespace) -> Inputs:
     member = arguments.member
     if member is not None and member < 0:
         raise InputError(Mistake("--member", f"{member} is negative", "members count from 0"))
     if not arguments.checkpoint > 0.0:
         problem = f"{arguments.checkpoint:g} is not positive"
         raise InputError(Mistake("--checkpoint", problem, "give seconds between checkpoints"))
-    inputs = load(arguments.job, arguments.set)
+    inputs = load(arguments.job, arguments.set, by_rows=True, hashing=comm.rank == 0)
     job = inputs.job
     if job.kind == "lyapunov" and member is not None:
         raise InputError(Mistake("--member", "a spectrum has no members", "leave it out"))

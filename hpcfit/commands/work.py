@@ -19,7 +19,7 @@ from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import EnsembleResult, FitResult, Path, Series, Spectrum
 from hpcfit.studies.ensemble import check_problem, joined, rows_in_rounds
-from hpcfit.studies.fit import check_fit_data, fit
+from hpcfit.studies.fit import check_fit_data, fit_in_parts
 
 Record = Path | FitResult | EnsembleResult | Spectrum
 
@@ -34,10 +34,10 @@ def run_fit(comm: Any, inputs: Inputs, member: int) -> FitResult:
     if inputs.job.kind == "ensemble":
         inputs, realisation = everywhere(comm, lambda: alone(inputs, member, model))
     job = inputs.job
-    data = on_root(comm, lambda: data_of(inputs, model, realisation))
+    data = data_of(comm, inputs, model, realisation)
     line = IterationLine(f"fitting {model.name}") if comm.rank == 0 else None
     try:
-        result = fit(
+        result = fit_in_parts(
             model,
             data,
             **posing(job),
@@ -92,7 +92,8 @@ def check_fit(inputs: Inputs) -> None:
     model = job.model or _by_names_only(job.names)
     if model is None or not inputs.grids:
         return
-    check_fit_data(model, inputs.recordings or _not_yet_simulated(inputs, model), **posing(job))
+    recorded = [source for source in inputs.recordings if isinstance(source, Series)]
+    check_fit_data(model, recorded or _not_yet_simulated(inputs, model), **posing(job))
 
 
 def _not_yet_simulated(inputs: Inputs, model: Model) -> list[Series]:

@@ -8,16 +8,17 @@ array a column).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from hpcfit.files.hdf5 import columns, names_of, put, put_attributes, texts
-from hpcfit.files.series import get_series, put_series
-from hpcfit.records import Estimates, FitResult, Iteration, Outcome, Pieces
+from hpcfit.files.hdf5 import columns, names_of, put, put_attributes, reserve, texts
+from hpcfit.files.series import get_series
+from hpcfit.records import Array, Estimates, FitResult, Iteration, Outcome, Pieces
 
+CHUNK = 1 << 14  # rows that are compressed together, where ranks write their own
 _NUMBERS: dict[str, Any] = {
     "objective": float,
     "degrees_of_freedom": int,
@@ -62,8 +63,7 @@ def put_fit(file: Any, fit: FitResult) -> None:
         _put_by_name(file, name, getattr(fit, name), units, note)
     _put_estimates(file.create_group("unknowns"), fit.unknowns, units)
     _put_estimates(file.create_group("derived"), fit.derived, units)
-    _put_experiments(file.create_group("experiments"), fit)
-    _put_nodes(file.create_group("nodes"), fit)
+    _put_rows(file, fit)
     _put_pieces(file.create_group("initial"), fit.initial, fit)
     _put_pieces(file.create_group("final"), fit.final, fit)
     _put_history(file.create_group("history"), fit.history)
@@ -130,20 +130,53 @@ def _get_estimates(group: Any) -> Estimates:
     return Estimates(names_of(group["values"]), group["values"][()], group["covariance"][()])
 
 
-def _put_experiments(group: Any, fit: FitResult) -> None:
+@dataclass(frozen=True)
+class Rows:
+    """An array with a row for each node or data time, of which a rank may have some."""
+
+    path: str
+    values: Array
+    labels: Mapping[str, Any]  # what `put` tells of it
+    total: int  # rows of all ranks
+    first: int
+
+
+def rows_of(fit: FitResult) -> Iterator[Rows]:
+    """All arrays of a fit that may be spread over ranks, in the order in which they are put."""
     for e, (series, residuals) in enumerate(zip(fit.experiments, fit.residuals, strict=True)):
-        own = group.create_group(str(e + 1))
-        put_series(own, series, fit.units)
-        note = "(observed - fitted) / sigma"
-        put(own, "residuals", residuals, dims=("time", "quantity"), names=series.names, note=note)
+        total, first = series.count, 0
+        if fit.extent is not None:
+            total, first = int(fit.extent.rows[e]), int(fit.extent.first_rows[e])
+        of_each = {"dims": ("time", "quantity"), **columns(series.names, fit.units)}
+        plain = {"dims": ("time", "quantity"), "names": series.names}
+        parts: list[tuple[str, Array, dict[str, Any]]] = [
+            ("times", series.times, {"dims": ("time",), "units": fit.units.get("t", "1")}),
+            ("values", series.values, of_each),
+            *([("sigma", series.sigma, of_each)] if series.sigma is not None else []),
+            ("residuals", residuals, {**plain, "note": "(observed - fitted) / sigma"}),
+        ]
+        for name, values, labels in parts:
+            yield Rows(f"experiments/{e + 1}/{name}", values, labels, total, first)
+    total, first = (fit.extent.nodes, fit.extent.first_node) if fit.extent else (len(fit.nodes), 0)
+    of_states = {"dims": ("node", "state"), **columns(fit.state_names, fit.units)}
+    of_nodes: dict[str, tuple[Any, dict[str, Any]]] = {
+        "times": (fit.node_times, {"dims": ("node",), "units": fit.units.get("t", "1")}),
+        "experiments": (fit.node_experiments, {"dims": ("node",), "note": "which experiment, from 0"}),
+        "states": (fit.nodes, of_states),
+        "errors": (fit.node_errors, of_states),
+    }
+    for name, (values, labels) in of_nodes.items():
+        yield Rows(f"nodes/{name}", values, labels, total, first)
 
 
-def _put_nodes(group: Any, fit: FitResult) -> None:
-    of_states = columns(fit.state_names, fit.units)
-    put(group, "times", fit.node_times, dims=("node",), units=fit.units.get("t", "1"))
-    put(group, "experiments", fit.node_experiments, dims=("node",), note="which experiment, from 0")
-    put(group, "states", fit.nodes, dims=("node", "state"), **of_states)
-    put(group, "errors", fit.node_errors, dims=("node", "state"), **of_states)
+def _put_rows(file: Any, fit: FitResult) -> None:
+    """The arrays of a whole fit; of a part, room for the rows of all ranks."""
+    for rows in rows_of(fit):
+        if fit.extent is None:
+            put(file, rows.path, rows.values, **rows.labels)
+        else:
+            shape = (rows.total, *rows.values.shape[1:])
+            reserve(file, rows.path, shape, rows.values.dtype, rows=CHUNK, **rows.labels)
 
 
 def _put_pieces(group: Any, pieces: Pieces, fit: FitResult) -> None:

@@ -16,11 +16,20 @@ from hpcfit.records import InputError
 
 FORMAT = "hpcfit-result"
 FORMAT_VERSION = 1
+# The format of HDF5 1.10 has checksums of its own parts, and no limit to the length of attributes.
+VERSIONS = ("v110", "v110")
 _PARALLEL_SWITCHES = ("H5PY_ALWAYS_USE_MPI", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 
 
 def serial_h5py() -> Any:
-    """h5py in its serial build where there is a choice: Debian's picks MPI by these variables."""
+    """h5py, where there is a choice in its serial build, but on ranks in the parallel one.
+
+    Debian's picks by these variables; a process has one or the other.
+    """
+    if "mpi4py.MPI" in sys.modules:
+        import h5py
+
+        return h5py
     hidden = {name: os.environ.pop(name) for name in _PARALLEL_SWITCHES if name in os.environ}
     try:
         import h5py
@@ -36,6 +45,11 @@ def parallel_h5py() -> Any:
     import h5py
 
     return h5py if h5py.get_config().mpi else None
+
+
+def can_share_files(comm: Any) -> bool:
+    """Whether these ranks can have a file open together."""
+    return comm.size > 1 and parallel_h5py() is not None
 
 
 @contextmanager
@@ -104,12 +118,13 @@ def reserve(
     dims: Sequence[str] = (),
     names: Sequence[str] = (),
     units: str | Sequence[str] = "",
+    note: str = "",
 ) -> Any:
     """A dataset like that of `put`, to be filled later by so many rows at a time."""
     chunks = (max(1, min(rows, shape[0])), *shape[1:])
     filters = _filters(math.prod(shape)) if shape[0] else {}
     dataset = group.create_dataset(name, shape, dtype, chunks=chunks if filters else None, **filters)
-    _label(dataset, dims, names, units, "")
+    _label(dataset, dims, names, units, note)
     return dataset
 
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
 from hpcfit.files.ensembles import get_ensemble, put_ensemble
 from hpcfit.files.fits import get_fit, put_fit
-from hpcfit.files.hdf5 import FORMAT, FORMAT_VERSION, put_attributes, reading, serial_h5py
+from hpcfit.files.hdf5 import FORMAT, FORMAT_VERSION, VERSIONS, put_attributes, reading, serial_h5py
 from hpcfit.files.paths import get_path, put_path
 from hpcfit.files.replacing import replacing, room_for
+from hpcfit.files.rows import fill
 from hpcfit.files.spectra import get_spectrum, put_spectrum
+from hpcfit.mpi.serial import SERIAL
+from hpcfit.mpi.together import on_root
 from hpcfit.records import EnsembleResult, FitResult, InputError, Path, Spectrum
 
 ROWS = 1 << 16  # that are read at once
@@ -42,14 +45,24 @@ class Saved:
     provenance: Mapping[str, Any]
 
 
-def save(target: FilePath, saved: Saved) -> None:
-    """Write a result; the file appears whole or not at all."""
+def save(target: FilePath, saved: Saved, comm: Any = SERIAL) -> None:
+    """Write a result; the file appears whole or not at all. Of a fit in parts each rank writes its own."""
     noun, put_record, _ = _FORMS[saved.kind]
     if not isinstance(saved.record, noun):
         raise TypeError(f"a result of kind '{saved.kind}' is a {noun.__name__}, not {type(saved.record)}")
-    with writing(target, saved.kind, saved.job_text, saved.job_hash) as file:
-        put_provenance(file, saved.provenance)
-        put_record(file, saved.record)
+
+    def put_all(part: FilePath) -> None:
+        with _filling(part, saved.kind, saved.job_text, saved.job_hash) as file:
+            put_provenance(file, saved.provenance)
+            put_record(file, saved.record)
+
+    with ExitStack() as stack:
+        part = on_root(comm, lambda: stack.enter_context(replacing(target)))
+        on_root(comm, lambda: put_all(part))
+        if isinstance(saved.record, FitResult) and saved.record.extent is not None:
+            fill(comm, part, saved.record)
+        on_root(comm, lambda: _check_readable(part))
+        on_root(comm, stack.close)
 
 
 @contextmanager
@@ -65,20 +78,29 @@ def writing(
 
     check: looks at the file that was read back, and raises what is wrong. size: bytes that it may need.
     """
-    h5py = serial_h5py()
     with replacing(target) as part:
         with open(part, "r+b") as empty:
             room_for(empty.fileno(), target, size)
-        # The format of HDF5 1.10 has checksums of its own parts, and no limit to the length of attributes.
-        with h5py.File(part, "w", libver=("v110", "v110")) as file:
-            head = {"format": FORMAT, "format_version": FORMAT_VERSION, "kind": kind, "job_hash": job_hash}
-            put_attributes(file, head)
-            file["job"] = job_text
+        with _filling(part, kind, job_text, job_hash) as file:
             yield file
-        with reading(part) as file:  # what cannot be read back must not replace anything
-            file.visititems(_read_through)
-            if check is not None:
-                check(file)
+        _check_readable(part, check)
+
+
+@contextmanager
+def _filling(part: FilePath, kind: str, job_text: str, job_hash: str) -> Iterator[Any]:
+    with serial_h5py().File(part, "w", libver=VERSIONS) as file:
+        head = {"format": FORMAT, "format_version": FORMAT_VERSION, "kind": kind, "job_hash": job_hash}
+        put_attributes(file, head)
+        file["job"] = job_text
+        yield file
+
+
+def _check_readable(part: FilePath, check: Callable[[Any], None] | None = None) -> None:
+    """What cannot be read back must not replace anything."""
+    with reading(part) as file:
+        file.visititems(_read_through)
+        if check is not None:
+            check(file)
 
 
 def put_provenance(file: Any, provenance: Mapping[str, Any]) -> None:

@@ -47,11 +47,10 @@ class Heading:
         raise LookupError("rank 0 has the values")
 
 
-def headings(comm: Any, series: Sequence[Series] | None) -> list[Source]:
-    """Series that rank 0 has (None on others): the same on rank 0, headings on the other ranks."""
-    known = [(each.names, each.count, each.has_sigma) for each in series or ()]
-    told = comm.bcast(known)
-    return list(series) if series is not None else [Heading(*each) for each in told]
+def headings(comm: Any, series: Sequence[Series]) -> Sequence[Source]:
+    """Series that rank 0 has, and others have not: what each rank is to know of them."""
+    told = comm.bcast([Heading(each.names, each.count, each.has_sigma) for each in series])
+    return series or told
 
 
 def taken(comm: Any, sources: Sequence[Source], wanted: Sequence[Wanted]) -> list[Series]:
