@@ -161,23 +161,25 @@ def test_pieces_end_where_chunks_of_the_file_do(serial: FitResult, monkeypatch: 
 FULL_DISK = """
 import sys
 from hpcfit.files import rows
-fault, fill = sys.argv.pop(1), rows.{where}
+name, sharing = sys.argv.pop(1), sys.argv.pop(1) == "together"
+if not sharing:
+    rows.can_share_files = lambda comm: False
 def failing(*given):
-    if fault == "error":
-        raise OSError("no space is left")
-    return fill(*given)
-rows.{where} = failing
+    raise OSError("no space is left")
+setattr(rows, name, failing)
 from hpcfit.__main__ import main
 sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("where", ["_write", "_arriving"])
-def test_a_file_that_cannot_be_filled_leaves_nothing(where: str, folder: Path, mpirun: Mpirun) -> None:
-    turns = "rows.can_share_files = lambda comm: False\n" if where == "_arriving" else ""
-    code = FULL_DISK.format(where=where) + ""
-    code = code.replace("from hpcfit.__main__", turns + "from hpcfit.__main__")
-    done = mpirun(2, "-c", code, "error", "run", "job.toml", "-o", "never.h5", cwd=folder, seconds=150)
+@pytest.mark.parametrize(
+    ("name", "how"), [("serial_h5py", "together"), ("_write", "together"), ("serial_h5py", "in turns")]
+)
+def test_a_file_that_cannot_be_filled_leaves_nothing(
+    name: str, how: str, folder: Path, mpirun: Mpirun
+) -> None:
+    job = ("run", "job.toml", "-o", "never.h5")
+    done = mpirun(2, "-c", FULL_DISK, name, how, *job, cwd=folder, seconds=50)
     assert done.returncode == 1
     assert "no space is left" in done.stderr
     assert not [path for path in folder.iterdir() if "never" in path.name]
