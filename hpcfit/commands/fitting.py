@@ -10,8 +10,8 @@ from hpcfit.commands.progress import ProgressLine
 from hpcfit.jobfile.check import Job
 from hpcfit.models.define import Model
 from hpcfit.mpi.together import on_root
-from hpcfit.records import InputError, Mistake, Path, Series
-from hpcfit.shooting.sources import Source, headings
+from hpcfit.records import InputError, Mistake, Path, Series, Source
+from hpcfit.studies.long import headings
 from hpcfit.studies.simulate import simulate
 
 

@@ -20,8 +20,7 @@ from hpcfit.jobfile.read import read_document
 from hpcfit.models import pythonfile
 from hpcfit.models.define import Model
 from hpcfit.mpi.together import agreed
-from hpcfit.records import Array, InputError, Mistake, Noise, Series
-from hpcfit.shooting.sources import Source
+from hpcfit.records import Array, InputError, Mistake, Noise, Series, Source
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -16,8 +16,7 @@ from hpcfit.files.tables import Table, read_table
 from hpcfit.jobfile.check import Job
 from hpcfit.jobfile.values import split_remedy
 from hpcfit.models.names import nearest
-from hpcfit.records import Array, InputError, Mistake, Series
-from hpcfit.shooting.sources import Source
+from hpcfit.records import Array, InputError, Mistake, Series, Source
 
 T = TypeVar("T")
 Rows = NDArray[np.int64]

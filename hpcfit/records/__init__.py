@@ -6,6 +6,7 @@ from hpcfit.records.fits import EnsembleResult, Estimates, Extent, FitResult, It
 from hpcfit.records.mistakes import InputError, Mistake
 from hpcfit.records.outcomes import Failure, Outcome
 from hpcfit.records.paths import Crossings, Lanes, Noise, Path, Series
+from hpcfit.records.sources import Heading, Source
 from hpcfit.records.spectra import Bundle, Carried, Convergence, Growth, Halt, Section, Spectrum
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "FitResult",
     "Growth",
     "Halt",
+    "Heading",
     "InputError",
     "Interval",
     "Iteration",
@@ -34,6 +36,7 @@ __all__ = [
     "Pieces",
     "Section",
     "Series",
+    "Source",
     "Spectrum",
     "Stretch",
     "gaps",

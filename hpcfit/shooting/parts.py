@@ -12,12 +12,12 @@ import numpy as np
 from hpcfit.linear.chain import Unknowns
 from hpcfit.linear.segments import Numbers, Segments
 from hpcfit.mpi.together import everywhere, gathered
-from hpcfit.records import Array, Extent, Series
+from hpcfit.records import Array, Extent, Series, Source
 from hpcfit.shooting.experiments import check_rows, no_values, of_experiment
 from hpcfit.shooting.grid import Cut, make_grid
 from hpcfit.shooting.pose import Posed, Settled, check_count, check_whole, start_nodes
 from hpcfit.shooting.slices import Slice
-from hpcfit.shooting.sources import Source, Wanted, taken
+from hpcfit.shooting.sources import Wanted, taken
 from hpcfit.shooting.summary import Summary
 
 

@@ -21,12 +21,11 @@ from hpcfit.models.names import nearest
 from hpcfit.models.strings import expression_of
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import everywhere, gathered, on_few, on_root
-from hpcfit.records import FitResult, InputError, Mistake, Series
+from hpcfit.records import FitResult, InputError, Mistake, Series, Source
 from hpcfit.shooting.experiments import Experiment, check_names, of_experiment
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.shooting.parts import Whole, pose_part
 from hpcfit.shooting.pose import Posed, Settled, each_choice, pose, settle
-from hpcfit.shooting.sources import Source
 from hpcfit.studies.local import with_local_parameters
 from hpcfit.studies.long import all_rows, chosen_solver, cuts_of, segments_of, solver_log
 from hpcfit.studies.result import Asked, Solved, fit_result, whole

@@ -11,10 +11,10 @@ from hpcfit.linear.compiled import has_compiler
 from hpcfit.linear.segments import LENGTH, Numbers, Segments
 from hpcfit.linear.solvers import SOLVERS
 from hpcfit.models.define import Model
-from hpcfit.records import Array, InputError, Mistake, Series
+from hpcfit.records import Array, Heading, InputError, Mistake, Series, Source
 from hpcfit.shooting.experiments import check_rows, of_experiment
 from hpcfit.shooting.grid import Cut, NodeChoice
-from hpcfit.shooting.sources import Source, Wanted, taken
+from hpcfit.shooting.sources import Wanted, taken
 
 LONG = 512  # nodes from which a problem is cut into segments
 MANY = 16  # experiments
@@ -36,6 +36,12 @@ def cuts_of(sources: Sequence[Source], choices: Sequence[NodeChoice]) -> list[Cu
         with of_experiment(e, len(sources)):
             cuts.append(Cut.of(source.count, choice, times))
     return cuts
+
+
+def headings(comm: Any, series: Sequence[Series]) -> Sequence[Source]:
+    """Series that rank 0 has, and others have not: what each rank is to know of them."""
+    told = comm.bcast([Heading(each.names, each.count, each.has_sigma) for each in series])
+    return series or told
 
 
 def all_rows(comm: Any, sources: Sequence[Source]) -> list[Series]:

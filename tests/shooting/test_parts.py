@@ -13,12 +13,11 @@ from hpcfit.models.catalogue import find
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import gathered
 from hpcfit.mpi.world import world
-from hpcfit.records import InputError, Series
+from hpcfit.records import InputError, Series, Source
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.shooting.parts import Whole, pose_part
 from hpcfit.shooting.pose import each_choice, pose, settle
-from hpcfit.shooting.sources import Source, headings
-from hpcfit.studies.long import cuts_of
+from hpcfit.studies.long import cuts_of, headings
 from tests.conftest import ROOT, Mpirun
 
 LORENZ = find("lorenz")
