@@ -62,8 +62,7 @@ def merged(campaign: Opened, *, partial: bool) -> tuple[Path, str]:
     members = count(found.held)
     if not missing and _is_merged(target, campaign, found):
         return target, f"all {members:,} members are merged already"
-    places = np.concatenate([np.arange(*interval) for interval in found.held])
-    write_joined(target, _head(campaign, found, partial=bool(missing)), places, _pieces(found))
+    write_joined(target, _head(campaign, found, partial=bool(missing)), found.held, _pieces(found))
     said = f"{members:,} members of {len(found.tasks):,} tasks"
     return target, said + (f", {count(missing):,} are missing" if missing else "")
 
@@ -196,7 +195,7 @@ def costs(campaign: Opened, found: Found) -> dict[str, Any]:
 def _short(task: TaskFile) -> dict[str, Any]:
     """The provenance of one task, without what it repeats."""
     own = task.provenance
-    names = ("hosts", "ranks", "slurm", "started", "cpu", "kernel", "seed")
+    names = ("hosts", "ranks", "slurm", "started", "cpu", "hpcfit", "numpy", "h5py", "kernel", "seed")
     return {
         "first": task.first,
         "last": task.last,

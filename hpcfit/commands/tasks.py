@@ -9,7 +9,7 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,8 +133,7 @@ class Worker:
             status = 2 if isinstance(error, InputError) else 1
             self._note |= {"status": status, "error": str(error), "ended": _now()}
             if self.comm.rank == 0:  # others may not know of the error
-                with suppress(InputError, OSError):
-                    self._write_note()
+                self._write_note()
             raise
 
     def ended(self, status: int, error: str = "") -> int:
@@ -226,9 +225,7 @@ class Worker:
         }
         job = self.task.campaign.inputs.job.document.text
         head = Head(empty, job, f"{self.task.campaign.job_hash}-task", provenance, attributes)
-        tally = write_joined(
-            self.task.file, head, np.arange(first, last), rows_of_parts(files, [(first, last)])
-        )
+        tally = write_joined(self.task.file, head, [(first, last)], rows_of_parts(files, [(first, last)]))
         self._note["task_outcomes"] = dict(tally.outcomes)
         remove_parts(self.task)
         return True
@@ -261,7 +258,10 @@ class Worker:
     def _write_note(self) -> None:
         note = {**self._note, "members": self._members, "outcomes": dict(self._outcomes)}
         note |= {"host": ", ".join(note["hosts"][:4]), "seconds": round(self._seconds, 3)}
-        write_note(self.task.campaign.folder, self.task.number, self.writer, note)
+        try:
+            write_note(self.task.campaign.folder, self.task.number, self.writer, note)
+        except (InputError, OSError) as error:  # the members matter more
+            log.warning("the note of this task was not written: %s", error)
 
 
 def _now() -> str:

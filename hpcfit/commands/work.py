@@ -17,9 +17,11 @@ from hpcfit.jobfile.names import ModelNames
 from hpcfit.models.define import Model
 from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.together import everywhere, on_root
-from hpcfit.records import EnsembleResult, FitResult, Path, Series, Spectrum
+from hpcfit.records import EnsembleResult, FitResult, Path, Series, Spectrum, slices
 from hpcfit.studies.ensemble import check_problem, joined, rows_in_rounds
 from hpcfit.studies.fit import check_fit_data, fit_in_parts
+
+AT_ONCE = 1 << 18  # members that ranks share before they meet: memory does not grow with their number
 
 Record = Path | FitResult | EnsembleResult | Spectrum
 
@@ -64,15 +66,23 @@ def ensemble_in_rounds(comm: Any, inputs: Inputs) -> Iterator[tuple[Any, Ensembl
     model = everywhere(comm, lambda: load_model(inputs.job))
     sweep = Sweep(inputs, model)
     known = everywhere(comm, sweep.known)
-    numbers = np.array(sweep.plan.numbers, dtype=np.int64)
     check_problem(comm, sweep.bench, strict=sweep.strict)
     progress = ProgressLine(f"fitting {model.name}") if comm.rank == 0 else None
+    members = sweep.plan.members
     try:
-        for places, columns in rows_in_rounds(comm, sweep.bench, sweep.wanted(numbers), watch=progress):
-            yield places, sweep.bench.table(numbers[places], columns, **known)
+        for first, last in slices(0, members, AT_ONCE):
+            wanted = sweep.wanted(np.arange(first + 1, last + 1))
+            watch = _part_of(progress, first / members, last / members)
+            for places, columns in rows_in_rounds(comm, sweep.bench, wanted, watch=watch):
+                yield first + places, sweep.bench.table(first + places + 1, columns, **known)
     finally:
         if progress is not None:
             progress.close()
+
+
+def _part_of(progress: ProgressLine | None, begin: float, end: float) -> Callable[[float], None] | None:
+    """Progress of a part as that of the whole."""
+    return None if progress is None else lambda part: progress(begin + part * (end - begin))
 
 
 def members_of(job: Job) -> range:

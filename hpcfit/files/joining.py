@@ -17,7 +17,7 @@ from hpcfit.files.ensembles import Columns, EnsembleRows, blocks_of_rows, get_he
 from hpcfit.files.hdf5 import put_attributes, reading
 from hpcfit.files.parts import read_part
 from hpcfit.files.results import put_provenance, writing
-from hpcfit.records import EnsembleResult, InputError, Interval, Mistake, Outcome
+from hpcfit.records import EnsembleResult, InputError, Interval, Mistake, Outcome, united
 
 AT_ONCE = 1 << 14  # rows
 OVERHEAD = 1 << 20  # bytes
@@ -52,25 +52,52 @@ class Head:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def write_joined(target: Path, head: Head, places: NDArray[np.int64], pieces: Iterable[Piece]) -> Tally:
-    """Write the rows of these places (m,), each in one piece exactly; they count when they are read back."""
-    tally, width = Tally(), len(head.record.names)
-    size = len(places) * 8 * (2 * width + 8) + OVERHEAD
+class Seats:
+    """Where the places of some intervals lie in a file that holds nothing else."""
+
+    def __init__(self, intervals: Iterable[Interval]) -> None:
+        spans = united(intervals)
+        self._firsts = np.array([first for first, _ in spans], dtype=np.int64)
+        self._ends = np.cumsum([last - first for first, last in spans])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows (m,) of places (m,)."""
+        which = np.searchsorted(self._firsts, places, side="right") - 1
+        return places - self._firsts[which] + self._begins[which]
+
+    def places(self, first: int, count: int) -> NDArray[np.int64]:
+        """The places of some rows that follow each other (count,)."""
+        rows = np.arange(first, first + count)
+        which = np.searchsorted(self._ends, rows, side="right")
+        return rows - self._begins[which] + self._firsts[which]
+
+    @property
+    def _begins(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], self._ends[:-1]])
+
+
+def write_joined(target: Path, head: Head, held: Sequence[Interval], pieces: Iterable[Piece]) -> Tally:
+    """Write the rows of all places in `held`, each in one piece; they count when they are read back."""
+    seats, tally, width = Seats(held), Tally(), len(head.record.names)
+    size = len(seats) * 8 * (2 * width + 8) + OVERHEAD
 
     def check(file: Any) -> None:
         found = Tally()
         for first, rows in _numbered(file):
-            found.add(places[first : first + len(rows["members"])], rows)
+            found.add(seats.places(first, len(rows["members"])), rows)
         if found.sums != tally.sums:
             raise InputError(Mistake(str(target), "what was written reads back differently", "try again"))
 
     with writing(target, "ensemble", head.job_text, head.job_hash, check, size) as file:
-        out = EnsembleRows(file, head.record, len(places))
+        out = EnsembleRows(file, head.record, len(seats))
         for own, rows in pieces:
-            out.put_columns(np.searchsorted(places, own), rows)
+            out.put_columns(seats.of(own), rows)
             tally.add(own, rows)
-        if tally.rows != len(places) or not out.complete:
-            raise InputError(Mistake(str(target), f"{tally.rows} rows for {len(places)} members", "resume"))
+        if tally.rows != len(seats) or not out.complete:
+            raise InputError(Mistake(str(target), f"{tally.rows} rows for {len(seats)} members", "resume"))
         told = {"checksums": json.dumps(tally.sums), "ended": json.dumps(tally.outcomes)}
         put_attributes(file, {**told, **head.attributes})
         put_provenance(file, head.provenance)
