@@ -28,8 +28,19 @@ INLINE void combine(w *d, int k, const int width)
     }
 }
 
-/* What the orders before k0 contribute to the orders k0 + 1 .. k0 + TOGETHER of row r. */
-INLINE void older_orders(const v *s, int r, int k0, const w *d, w *later, const int width)
+/* Order k + 1 of row r from the sum of its convolutions: products, and the factor of integration. */
+INLINE void finish_row(const v *factors, int r, int k, w *d, w *a, const int width)
+{
+    const w scale = spread(all(inverse[k + 1]));
+    FEW for (int q = PRODUCTS_BEFORE(r); q < PRODUCTS_BEFORE(r + 1); q++) {
+        const w factor = spread(factors[products[q].number]), *e = d + (products[q].row + k) * width;
+        EVERY for (int c = 0; c < width; c++) a[c] = FMAW(factor, e[c], a[c]);
+    }
+    EVERY for (int c = 0; c < width; c++) d[AT(r, k + 1) + c] = a[c] * scale;
+}
+
+/* Order k0 + 1 of row r, and what the orders up to k0 contribute to the next ones. */
+INLINE void first_of_group(const v *s, const v *factors, int r, int k0, w *d, w *later, const int width)
 {
     w a[TOGETHER * WIDEST];
     EVERY for (int i = 0; i < TOGETHER * width; i++) a[i] = spread(all(0));
@@ -37,41 +48,47 @@ INLINE void older_orders(const v *s, int r, int k0, const w *d, w *later, const 
         const v *g = s + convolutions[q].series + k0;
         const w *e = d + convolutions[q].place * width;
         for (int j = 0; j < k0; j += TOGETHER, g -= TOGETHER, e += TOGETHER * width)
-            EVERY for (int m = 0; m < TOGETHER; m++)
-                EVERY for (int i = 0; i < TOGETHER; i++) {
-                    const w f = spread(g[i - m]);
-                    EVERY for (int c = 0; c < width; c++) a[i * width + c] = FMAW(f, e[m * width + c], a[i * width + c]);
+            EVERY for (int m = 0; m < TOGETHER; m++) {
+                w f[TOGETHER];
+                EVERY for (int i = 0; i < TOGETHER; i++) f[i] = spread(g[i - m]);
+                EVERY for (int c = 0; c < width; c++) {
+                    const w x = in_register(e[m * width + c]);
+                    EVERY for (int i = 0; i < TOGETHER; i++) a[i * width + c] = FMAW(f[i], x, a[i * width + c]);
                 }
+            }
+        EVERY for (int c = 0; c < width; c++) {
+            const w x = in_register(e[c]);
+            EVERY for (int i = 0; i < TOGETHER; i++) a[i * width + c] = FMAW(spread(g[i]), x, a[i * width + c]);
+        }
     }
-    EVERY for (int i = 0; i < TOGETHER * width; i++) later[r * TOGETHER * width + i] = a[i];
+    finish_row(factors, r, k0, d, a, width);
+    EVERY for (int i = width; i < TOGETHER * width; i++) later[r * (TOGETHER - 1) * width + i - width] = a[i];
 }
 
-/* Order k0 + i + 1 of row r, with what the orders k0 .. k0 + i contribute. */
-INLINE void next_order(const v *s, const v *factors, int r, int k0, const int i, w *d, const w *later, const int width)
+/* Order k0 + i + 1 of row r, with what the orders k0 + 1 .. k0 + i contribute. */
+INLINE void next_of_group(const v *s, const v *factors, int r, int k0, const int i, w *d, const w *later, const int width)
 {
     w a[WIDEST];
-    const w scale = spread(all(inverse[k0 + i + 1]));
-    EVERY for (int c = 0; c < width; c++) a[c] = later[(r * TOGETHER + i) * width + c];
+    EVERY for (int c = 0; c < width; c++) a[c] = later[(r * (TOGETHER - 1) + i - 1) * width + c];
     FEW for (int q = CONVOLUTIONS_BEFORE(r); q < CONVOLUTIONS_BEFORE(r + 1); q++) {
         const v *g = s + convolutions[q].series + i;
         const w *e = d + (convolutions[q].place + k0) * width;
-        EVERY for (int m = 0; m <= i; m++)
-            EVERY for (int c = 0; c < width; c++) a[c] = FMAW(spread(g[-m]), e[m * width + c], a[c]);
+        EVERY for (int m = 1; m <= i; m++) {
+            const w f = spread(g[-m]);
+            EVERY for (int c = 0; c < width; c++) a[c] = FMAW(f, e[m * width + c], a[c]);
+        }
     }
-    FEW for (int q = PRODUCTS_BEFORE(r); q < PRODUCTS_BEFORE(r + 1); q++) {
-        const w factor = spread(factors[products[q].number]), *e = d + (products[q].row + k0 + i) * width;
-        EVERY for (int c = 0; c < width; c++) a[c] = FMAW(factor, e[c], a[c]);
-    }
-    EVERY for (int c = 0; c < width; c++) d[AT(r, k0 + i + 1) + c] = a[c] * scale;
+    finish_row(factors, r, k0 + i, d, a, width);
 }
 
 INLINE void frame_series(const v *s, const v *factors, int order, w *d, w *later, const int width)
 {
     for (int k0 = 0; k0 < order; k0 += TOGETHER) {
-        ROWWISE for (int r = 0; r < N; r++) older_orders(s, r, k0, d, later, width);
-        EVERY for (int i = 0; i < TOGETHER; i++) {
+        combine(d, k0, width);
+        ROWWISE for (int r = 0; r < N; r++) first_of_group(s, factors, r, k0, d, later, width);
+        EVERY for (int i = 1; i < TOGETHER; i++) {
             combine(d, k0 + i, width);
-            ROWWISE for (int r = 0; r < N; r++) next_order(s, factors, r, k0, i, d, later, width);
+            ROWWISE for (int r = 0; r < N; r++) next_of_group(s, factors, r, k0, i, d, later, width);
         }
     }
 }

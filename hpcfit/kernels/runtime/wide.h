@@ -29,3 +29,12 @@ INLINE w spread(v a) { return a; }
 INLINE v part(const w *place, int number) { (void)number; return *place; }
 INLINE void set_part(w *place, int number, v a) { (void)number; *place = a; }
 #endif
+
+/* A number that several operations use, loaded once: compilers would load it for each. */
+INLINE w in_register(w a)
+{
+#if defined(__AVX2__) && !defined(QUAD)
+    __asm__("" : "+v"(a));
+#endif
+    return a;
+}
