@@ -155,13 +155,18 @@ def _table(kind: str, rows: Sequence[Sequence[str]]) -> str:
     table = f"static const {kind} {kind}s[] = {{{', '.join(entries) or '{0}'}}};"
     lengths = {len(row) for row in rows}
     if len(lengths) == 1:  # so that the compiler sees short loops of constant length
-        return f"{table}\n#define {kind.upper()}S_BEFORE(row) ((row) * {lengths.pop()})"
+        length = lengths.pop()
+        return (
+            f"{table}\n#define {kind.upper()}S_OF(row) {length}\n"
+            f"#define {kind.upper()}(row, q) {kind}s[(row) * {length} + (q)]"
+        )
     begins = [0]
     for row in rows:
         begins.append(begins[-1] + len(row))
     return (
         f"{table}\nstatic const int {kind}s_before[] = {{{', '.join(map(str, begins))}}};\n"
-        f"#define {kind.upper()}S_BEFORE(row) {kind}s_before[row]"
+        f"#define {kind.upper()}S_OF(row) ({kind}s_before[(row) + 1] - {kind}s_before[row])\n"
+        f"#define {kind.upper()}(row, q) {kind}s[{kind}s_before[row] + (q)]"
     )
 
 

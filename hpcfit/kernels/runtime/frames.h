@@ -20,8 +20,8 @@ INLINE void combine(w *d, int k, const int width)
     for (int j = 0; j < COMBINATIONS; j++) {
         w a[WIDEST];
         EVERY for (int c = 0; c < width; c++) a[c] = spread(all(0));
-        FEW for (int q = TERMS_BEFORE(j); q < TERMS_BEFORE(j + 1); q++) {
-            const w factor = spread(all((real)terms[q].factor)), *e = d + (terms[q].row + k) * width;
+        FEW for (int q = 0; q < TERMS_OF(j); q++) {
+            const w factor = spread(all((real)TERM(j, q).factor)), *e = d + (TERM(j, q).row + k) * width;
             EVERY for (int c = 0; c < width; c++) a[c] = FMAW(factor, e[c], a[c]);
         }
         EVERY for (int c = 0; c < width; c++) d[AT(N + j, k) + c] = a[c];
@@ -32,8 +32,8 @@ INLINE void combine(w *d, int k, const int width)
 INLINE void finish_row(const v *factors, int r, int k, w *d, w *a, const int width)
 {
     const w scale = spread(all(inverse[k + 1]));
-    FEW for (int q = PRODUCTS_BEFORE(r); q < PRODUCTS_BEFORE(r + 1); q++) {
-        const w factor = spread(factors[products[q].number]), *e = d + (products[q].row + k) * width;
+    FEW for (int q = 0; q < PRODUCTS_OF(r); q++) {
+        const w factor = spread(factors[PRODUCT(r, q).number]), *e = d + (PRODUCT(r, q).row + k) * width;
         EVERY for (int c = 0; c < width; c++) a[c] = FMAW(factor, e[c], a[c]);
     }
     EVERY for (int c = 0; c < width; c++) d[AT(r, k + 1) + c] = a[c] * scale;
@@ -44,9 +44,9 @@ INLINE void first_of_group(const v *s, const v *factors, int r, int k0, w *d, w 
 {
     w a[TOGETHER * WIDEST];
     EVERY for (int i = 0; i < TOGETHER * width; i++) a[i] = spread(all(0));
-    FEW for (int q = CONVOLUTIONS_BEFORE(r); q < CONVOLUTIONS_BEFORE(r + 1); q++) {
-        const v *g = s + convolutions[q].series + k0;
-        const w *e = d + convolutions[q].place * width;
+    FEW for (int q = 0; q < CONVOLUTIONS_OF(r); q++) {
+        const v *g = s + CONVOLUTION(r, q).series + k0;
+        const w *e = d + CONVOLUTION(r, q).place * width;
         for (int j = 0; j < k0; j += TOGETHER, g -= TOGETHER, e += TOGETHER * width)
             EVERY for (int m = 0; m < TOGETHER; m++) {
                 w f[TOGETHER];
@@ -70,9 +70,9 @@ INLINE void next_of_group(const v *s, const v *factors, int r, int k0, const int
 {
     w a[WIDEST];
     EVERY for (int c = 0; c < width; c++) a[c] = later[(r * (TOGETHER - 1) + i - 1) * width + c];
-    FEW for (int q = CONVOLUTIONS_BEFORE(r); q < CONVOLUTIONS_BEFORE(r + 1); q++) {
-        const v *g = s + convolutions[q].series + i;
-        const w *e = d + (convolutions[q].place + k0) * width;
+    FEW for (int q = 0; q < CONVOLUTIONS_OF(r); q++) {
+        const v *g = s + CONVOLUTION(r, q).series + i;
+        const w *e = d + (CONVOLUTION(r, q).place + k0) * width;
         EVERY for (int m = 1; m <= i; m++) {
             const w f = spread(g[-m]);
             EVERY for (int c = 0; c < width; c++) a[c] = FMAW(f, e[m * width + c], a[c]);
@@ -139,9 +139,9 @@ static v jacobian_size(const v *s, const v *factors, int k)
     v norm = all(0);
     for (int r = 0; r < N; r++) {
         v sum = all(0);
-        for (int q = CONVOLUTIONS_BEFORE(r); q < CONVOLUTIONS_BEFORE(r + 1); q++)
-            sum += size(s[convolutions[q].series + k]) * (real)convolutions[q].weight;
-        for (int q = PRODUCTS_BEFORE(r); !k && q < PRODUCTS_BEFORE(r + 1); q++) sum += size(factors[products[q].number]);
+        for (int q = 0; q < CONVOLUTIONS_OF(r); q++)
+            sum += size(s[CONVOLUTION(r, q).series + k]) * (real)CONVOLUTION(r, q).weight;
+        for (int q = 0; !k && q < PRODUCTS_OF(r); q++) sum += size(factors[PRODUCT(r, q).number]);
         norm = larger(norm, sum);
     }
     return norm;
