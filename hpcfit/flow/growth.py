@@ -20,6 +20,7 @@ from hpcfit.kernels.source import HIGHEST_ORDER, HIGHEST_QUAD_ORDER
 from hpcfit.models.define import Model
 from hpcfit.records import Array, Bundle, Carried, Failure, Growth, Outcome
 
+LANES = 8
 MOST_IN_LANES = 12  # tangents; more fill the lanes by themselves
 TANGENTS_LOST = 6  # as in runtime/bundle.h
 ORDERS_TOGETHER = 4  # the order is a multiple of it (runtime/frames.h)
@@ -133,7 +134,11 @@ def _part(arrays: dict[str, Any], i: int) -> dict[str, Any]:
 def _kernel(model: Model, bundle: Bundle, lanes: int, quad: bool) -> Kernel:
     """Trajectories as lanes, or where they are few, the tangents of each; the bits are the same."""
     k = bundle.frames.shape[-1]
-    alone = not quad and model.kind != "map" and (lanes == 1 or k > MOST_IN_LANES)
+    one_by_one, in_crews = (
+        lanes * (1 + -(-k // LANES)),
+        -(-lanes // LANES) * (1 + k),
+    )  # about, in state series
+    alone = not quad and model.kind != "map" and (one_by_one < in_crews or k > MOST_IN_LANES)
     return frames_kernel(model, None if alone else k, quad=quad)
 
 

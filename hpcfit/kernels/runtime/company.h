@@ -1,5 +1,6 @@
 /* Bundles of trajectories with their frames. W trajectories form a crew that takes its steps together; one that has
-   come to the end of its blocks, or has failed, makes room for the next. */
+   come to the end of its blocks, or has failed, makes room for the next. Where a crew and a half would leave places
+   empty at the end, trajectories take turns block by block. */
 #include <stdlib.h>
 
 #include "wide.h"
@@ -19,6 +20,9 @@ typedef struct {
     orders_of order;
     v s[SERIES * STRIDE];
     int fresh[KINKS + 1][W], stuck[W], crowded[W];
+    long *queue, head, waiting;                /* [n_lanes] a ring of those without a place */
+    long behind;                               /* blocks that have ended, of all lanes */
+    int turns;                                 /* whether a place is given up at the end of a block */
     int tangents, places, blocks;
     struct { int first, width; } *block;       /* places that are moved together */
     struct { int first, stride; } *where;      /* of each place in S */
@@ -63,6 +67,7 @@ static void leave(const work *job, crew *c, int l, int outcome)
     const long lane = c->lane[l];
     job->outcome[lane] = outcome;
     job->done[lane] = c->number[l];
+    if (outcome != RUNNING && outcome != FINISHED) c->behind += job->blocks - c->number[l];
     job->steps[lane] = (long)LANE(c->steps, l);
     put(job->last_time, lane, LANE(c->t, l));
     for (int i = 0; i < N; i++) put(job->states, lane * N + i, LANE(c->x[i], l));
@@ -78,16 +83,18 @@ static void leave(const work *job, crew *c, int l, int outcome)
 }
 
 /* Give every free place of the crew to the next trajectory; returns how many are at work. */
-static int enter(const work *job, crew *c, long *queue)
+static int enter(const work *job, crew *c)
 {
     int at_work = 0, entered = 0;
     EACH(l) {
-        if (!alive(c, l) && *queue < job->n_lanes) {
-            const long lane = c->lane[l] = (*queue)++;
+        if (!alive(c, l) && c->waiting) {
+            const long lane = c->lane[l] = c->queue[c->head];
+            c->head = (c->head + 1) % job->n_lanes;
+            c->waiting--;
             entered = 1;
-            c->number[l] = 0;
+            c->number[l] = job->done[lane];
             LANE(c->occupied, l) = 1;
-            LANE(c->steps, l) = 0;
+            LANE(c->steps, l) = job->steps[lane];
             for (int i = 0; i < N; i++) LANE(c->x[i], l) = get(job->states, lane * N + i);
             for (int j = 0; j < NP; j++) LANE(c->p[j], l) = get(job->parameters, lane * NP + j);
             for (int k = 0; k < c->tangents; k++)
@@ -135,8 +142,12 @@ static void end_block(const work *job, crew *c, int l)
         put(job->logarithms, place * c->tangents + k, noted(LANE(c->gathered[k], l), LANE(c->powers[k], l)));
     put(job->divergence, place, volume_growth(c, l));
     only_what_is_stored(c);
+    c->behind++;
     if (++c->number[l] == job->blocks) leave(job, c, l, FINISHED);
-    else begin_block(job, c, l);
+    else if (c->turns && c->waiting) {
+        c->queue[(c->head + c->waiting++) % job->n_lanes] = c->lane[l];
+        leave(job, c, l, RUNNING);
+    } else begin_block(job, c, l);
 }
 
 /* Memory of a crew for so many tangents: blocks of places as wide as registers and caches like. */
@@ -147,12 +158,13 @@ static void *rows_of(size_t bytes)
     return memory;
 }
 
-static int furnish(crew *c, int tangents)
+static int furnish(crew *c, int tangents, long n_lanes)
 {
     const int places = (tangents + WIDE - 1) / WIDE, count = (places + WIDEST - 1) / WIDEST;
     c->tangents = tangents;
     c->places = places;
     c->blocks = count;
+    c->queue = rows_of(n_lanes * sizeof *c->queue);
     c->block = rows_of(count * sizeof *c->block);
     c->where = rows_of(places * sizeof *c->where);
     c->S = rows_of((size_t)N * places * sizeof(w));
@@ -160,7 +172,10 @@ static int furnish(crew *c, int tangents)
     c->later = rows_of((size_t)N * TOGETHER * WIDEST * sizeof(w));
     c->gathered = rows_of(tangents * sizeof(v));
     c->powers = rows_of(tangents * sizeof(v));
-    if (!(c->block && c->where && c->S && c->d && c->later && c->gathered && c->powers)) return 0;
+    if (!(c->queue && c->block && c->where && c->S && c->d && c->later && c->gathered && c->powers)) return 0;
+    for (long lane = 0; lane < n_lanes; lane++) c->queue[lane] = lane;
+    c->waiting = n_lanes;
+    c->turns = n_lanes % W != 0;
     for (int b = 0, place = 0; b < count; b++) {
         const int width = places / count + (b < places % count);
         c->block[b].first = place * N;
@@ -175,7 +190,7 @@ static int furnish(crew *c, int tangents)
 
 static void clear(crew *c)
 {
-    void *memory[] = {c->block, c->where, c->S, c->d, c->later, c->gathered, c->powers};
-    for (int i = 0; i < 7; i++) free(memory[i]);
+    void *memory[] = {c->queue, c->block, c->where, c->S, c->d, c->later, c->gathered, c->powers};
+    for (int i = 0; i < 8; i++) free(memory[i]);
     free(c);
 }

@@ -62,26 +62,24 @@ static void end_step(const work *job, crew *c, v h, v next, v arrived, const int
 
 static void step(const work *job, crew *c);
 
-static void tell(const work *job, const crew *c, long queue)
+/* The part of all blocks that lies behind. */
+static void tell(const work *job, const crew *c)
 {
-    EACH(l) if (alive(c, l)) {
-        const double part = (c->number[l] + (double)(LANE(c->at, l) / LANE(c->length, l))) / job->blocks;
-        *job->covered = (queue - W * (W <= queue) + part * (W <= queue ? W : queue)) / job->n_lanes;
-        return;
-    }
+    double part = (double)c->behind;
+    EACH(l) if (alive(c, l)) part += (double)(LANE(c->at, l) / LANE(c->length, l));
+    *job->covered = part / ((double)job->n_lanes * job->blocks);
 }
 
 int grow(const work *job)
 {
     crew *c = rows_of(sizeof(crew));
     if (!c) return 1;
-    const int failed = !furnish(c, (int)job->tangents);
-    long queue = 0;
+    const int failed = !furnish(c, (int)job->tangents, job->n_lanes);
     EACH(l) c->lane[l] = -1;
-    for (int l = 0; l < W; l++) c->order.of[l] = job->order;
-    while (!failed && enter(job, c, &queue) && !(job->stop && *job->stop)) {
+    EACH(l) c->order.of[l] = job->order;
+    while (!failed && enter(job, c) && !(job->stop && *job->stop)) {
         step(job, c);
-        if (job->covered) tell(job, c, queue);
+        if (job->covered) tell(job, c);
     }
     clear(c);
     return failed;
