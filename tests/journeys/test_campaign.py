@@ -217,7 +217,7 @@ def test_held_jobs_are_released_by_resume(tmp_path: Path, cluster: Path) -> None
     done = hpcfit("submit", "decay.toml", "-d", "camp", *options, cwd=tmp_path, **told)
     assert done.returncode == 0, done.stderr
     (submission,) = json.loads((tmp_path / "camp" / "submissions.json").read_text())["submissions"]
-    subprocess.run(["scontrol", "hold", submission["arrays"][0]["job"]], check=True)
+    subprocess.run(["scontrol", "uhold", submission["arrays"][0]["job"]], check=True)
     assert "held" in {task["state"] for task in status(tmp_path / "camp")["tasks"]}
     again = hpcfit("resume", "camp", cwd=tmp_path, **told)
     assert "released: job" in again.stderr
