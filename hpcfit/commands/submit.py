@@ -7,6 +7,7 @@ import logging
 import os
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ def add(verbs: Any) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the job"
     )
     parser.add_argument("--tasks", type=int, help="how many; default: as many as take half an hour each")
+    parser.add_argument(
+        "--chunk", type=int, metavar="MEMBERS", help="that are kept together; default: 20 s of work"
+    )
     add_cluster_options(parser)
     parser.set_defaults(run=run)
 
@@ -62,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     cost = placing(inputs.job, lambda: pilot(sweep))
     members = sweep.plan.members - (before.members if before else 0)
     found = _sizes(arguments, profile, cost, max(members, 1), local)
+    found = replace(found, chunk=arguments.chunk or found.chunk)
     _tell(sweep, cost, found, before, local)
     options = given_options(arguments)
     if arguments.dry_run:
@@ -99,8 +104,10 @@ def _ensemble(arguments: argparse.Namespace) -> Inputs:
     if key := job.not_runnable:
         problem = "this version cannot run it"
         raise InputError(Mistake(job.document.place(key), problem, "choose another", key))
-    if arguments.tasks is not None and arguments.tasks < 1:
-        raise InputError(Mistake("--tasks", f"{arguments.tasks} is no number of tasks", "give 1 or more"))
+    for option in ("tasks", "chunk"):
+        value = getattr(arguments, option)
+        if value is not None and value < 1:
+            raise InputError(Mistake(f"--{option}", f"{value} is too few", "give 1 or more"))
     return inputs
 
 
