@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=40)
     parser.add_argument("--members", type=int, default=20_000)
     parser.add_argument("--tasks", type=int, default=40)
-    parser.add_argument("--points", type=int, default=200, help="of each series: how long a fit takes")
+    parser.add_argument("--points", type=int, default=100, help="of each series: how long a fit takes")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     dice = random.Random(options.seed)
