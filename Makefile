@@ -1,6 +1,6 @@
 # hpcfit: the commands of a working copy. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test science papers lint bench clean
+.PHONY: help setup demo test science papers drill lint bench clean
 MAKEFLAGS += --no-print-directory
 
 python := .venv/bin/python
@@ -45,6 +45,9 @@ science: .venv/.ready  ## the statistics of thousands of fits
 
 papers: .venv/.ready  ## the 31 scenarios of the two PARFIT papers, beside what is printed
 	@$(python) -m jobs.papers
+
+drill: .venv/.ready  ## faults during a campaign on a private SLURM, which must end as if there had been none
+	$(python) -m tests.drill.campaign $(ARGS)
 
 bench: build/bench-venv/.ready  ## measure against heyoka, jitcode, casadi and scipy
 	@mkdir -p build/bench

@@ -9,7 +9,7 @@ from pathlib import Path
 from hpcfit.commands.loading import Inputs, load
 from hpcfit.commands.sweeps import plan_of
 from hpcfit.files.campaigns import plan_file, read_plan
-from hpcfit.kernels.pinning import use_pinned
+from hpcfit.kernels.pinning import kernel_hash, use_pinned
 from hpcfit.records import Campaign, InputError, Mistake
 
 AGAIN = "put the old one back, or submit the job into another folder"
@@ -50,9 +50,17 @@ def opened(folder: Path) -> Opened:
     return Opened(folder, plan, inputs)
 
 
+def check_kernels(campaign: Opened) -> None:
+    """The machine code in the folder must be that of the plan; it may be for other CPUs than this one."""
+    _compare(campaign, kernel_hash(campaign.folder / "kernels"))
+
+
 def use_kernels(campaign: Opened) -> None:
     """Take machine code from the folder alone; it must be that of the plan."""
-    found = use_pinned(campaign.folder / "kernels")
+    _compare(campaign, use_pinned(campaign.folder / "kernels"))
+
+
+def _compare(campaign: Opened, found: str) -> None:
     if found != campaign.plan.kernel:
         problem = f"the machine code in kernels/ is {found[:8]}, not {campaign.plan.kernel[:8]} of the plan"
         raise InputError(Mistake(str(campaign.folder), problem, AGAIN))

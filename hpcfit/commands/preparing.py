@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hpcfit.cluster.sizing import Sizes
 from hpcfit.commands.loading import Inputs
+from hpcfit.commands.opening import opened
 from hpcfit.commands.sweeps import Sweep
 from hpcfit.files.campaigns import make_folders, plan_file, read_plan, write_plan
 from hpcfit.files.locks import NAME as LOCK
@@ -36,6 +37,7 @@ def existing(folder: Path, inputs: Inputs) -> Campaign | None:
     if plan.identity != inputs.campaign_identity:
         problem = "belongs to another job, or its job, data or model file have changed since"
         raise InputError(Mistake(str(folder), problem, "choose another folder", "-d"))
+    opened(folder)  # its own files are still those that were submitted
     return plan
 
 

@@ -11,8 +11,8 @@ from hpcfit.cluster.sizing import SHORTEST_LIMIT
 from hpcfit.cluster.times import seconds_of
 from hpcfit.commands.clusters import add_cluster_options, chosen_profile, given_options, wants_local
 from hpcfit.commands.launching import Launch, launch_local, launch_slurm, show_missing
+from hpcfit.commands.opening import check_kernels, opened
 from hpcfit.commands.verb import new_verb
-from hpcfit.files.campaigns import read_plan
 from hpcfit.files.locks import locked
 from hpcfit.files.submissions import read_submissions
 from hpcfit.jobfile.read import read_document
@@ -37,7 +37,9 @@ def add(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     folder = arguments.folder
-    plan, submissions = read_plan(folder), read_submissions(folder)
+    campaign = opened(folder)
+    check_kernels(campaign)
+    plan, submissions = campaign.plan, read_submissions(folder)
     last = submissions[-1] if submissions else None
     local = wants_local(arguments, before=last.state == LOCAL if last else None)
     launch = _launch(arguments, plan, last)

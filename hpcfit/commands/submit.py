@@ -49,6 +49,9 @@ def add(verbs: Any) -> None:
     parser.add_argument(
         "--chunk", type=int, metavar="MEMBERS", help="that are kept together; default: 20 s of work"
     )
+    parser.add_argument(
+        "--prepare", action="store_true", help="make the folder only; start its tasks by hpcfit task DIR I"
+    )
     add_cluster_options(parser)
     parser.set_defaults(run=run)
 
@@ -68,13 +71,18 @@ def run(arguments: argparse.Namespace) -> int:
     found = _sizes(arguments, profile, cost, max(members, 1), local)
     found = replace(found, chunk=arguments.chunk or found.chunk)
     _tell(sweep, cost, found, before, local)
-    options = given_options(arguments)
-    if arguments.dry_run:
-        plan = planned(inputs, sweep, found, profile.ranks, arguments.set, "")
-        if not local:
-            show_scripts(Launch(folder, plan, profile, options, found.limit), range(len(plan.tasks)))
-        return 0
-    made = False
+    if not arguments.dry_run:
+        return _start(arguments, sweep, found, profile, local)
+    plan = planned(inputs, sweep, found, profile.ranks, arguments.set, "")
+    if not local:
+        launch = Launch(folder, plan, profile, given_options(arguments), found.limit)
+        show_scripts(launch, range(len(plan.tasks)))
+    return 0
+
+
+def _start(arguments: argparse.Namespace, sweep: Sweep, found: Sizes, profile: Profile, local: bool) -> int:
+    """Make or extend the folder and start its tasks; what was made for nothing is removed."""
+    folder, inputs, made = arguments.directory, sweep.inputs, False
     try:
         made = _made(folder)
         with locked(folder, LOCAL if local else "submit"):
@@ -83,7 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
                 plan = prepare(folder, inputs, sweep, found, profile.ranks, arguments.set)
             else:
                 plan = extended(folder, before, sweep.plan.members, found.members)
-            launch = Launch(folder, plan, profile, options, found.limit)
+            if arguments.prepare:
+                log.info("prepared: tasks 0 to %d; then: hpcfit merge %s", len(plan.tasks) - 1, folder)
+                return 0
+            launch = Launch(folder, plan, profile, given_options(arguments), found.limit)
             return launch_local(launch) if local else launch_slurm(launch)
     except BaseException as error:
         if made:

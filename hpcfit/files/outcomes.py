@@ -24,7 +24,8 @@ def failed_members(files: Iterable[Path]) -> dict[str, int]:
                 counts.update(_counted(h5py, file))
         except (OSError, KeyError, ValueError):
             continue
-    counts.pop(Outcome.CONVERGED.name, None)
+    for success in (Outcome.CONVERGED, Outcome.DONE):
+        counts.pop(success.name, None)
     return {Outcome[name].value: members for name, members in counts.items()}
 
 

@@ -226,3 +226,97 @@ def test_status_of_a_finished_campaign(campaign: Path, capsys: pytest.CaptureFix
     assert (found["done"], found["members"], found["merged"]) == (20, 20, True)
     assert main(["logs", "camp", "7"]) == 0
     assert "member 7: task" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("job.toml", "job.toml or a file in inputs/ is not the one that was submitted"),
+        ("kernels", "files with machine code are missing"),
+        ("plan.json", "was submitted with hpcfit 0.0.9"),
+        ("submissions.json", "is damaged"),
+    ],
+)
+def test_a_campaign_that_was_changed_is_not_resumed(
+    file: str, said: str, campaign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = campaign / file
+    if file == "kernels":
+        next(path.glob("*.so")).unlink()
+    elif file == "plan.json":
+        plan = json.loads(path.read_text())
+        path.write_text(json.dumps(plan | {"version": "0.0.9"}))
+    elif file == "submissions.json":
+        path.write_text(path.read_text().replace('"merge": ""', '"merge": "1; rm"'))
+    else:
+        path.write_text(path.read_text().replace("k = 0.4", "k = 0.3"))
+    assert said in refused(capsys, "resume", "camp")
+
+
+def test_a_changed_input_is_not_resumed(decay: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (decay.parent / "grid.csv").write_text("t\n0\n0.5\n1\n1.5\n")
+    inner = 'times = {file = "grid.csv"}'
+    decay.write_text(DECAY.replace("times = {start = 0.0, spacing = 0.5, count = 4}", inner))
+    assert main(["-q", "submit", "decay.toml", "-d", "camp", "--local"]) == 0
+    (copy,) = (decay.parent / "camp" / "inputs").iterdir()
+    (decay.parent / "grid.csv").unlink()
+    assert main(["-q", "resume", "camp"]) == 0  # the campaign has its own copy
+    copy.write_text("t\n0\n0.5\n1\n1.7\n")
+    assert "is not the one that was submitted" in refused(capsys, "resume", "camp")
+
+
+def test_a_folder_that_is_only_prepared_can_be_worked_on_by_hand(
+    decay: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As other schedulers do."""
+    command = ["-q", "submit", "decay.toml", "-d", "camp", "--local", "--prepare", "--tasks", "2"]
+    assert main(command) == 0
+    assert not list((decay.parent / "camp" / "tasks").iterdir())
+    for words in (["task", "camp", "0"], ["task", "camp", "1"], ["merge", "camp"]):
+        done = subprocess.run([sys.executable, "-m", "hpcfit", *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert main(["status", "camp"]) == 0
+    assert "20 of 20 done" in capsys.readouterr().out
+
+
+LOGIN_NODE = """
+import sys
+from hpcfit.__main__ import main
+status = main(sys.argv[1:])
+h5py = sys.modules.get("h5py")
+print(status, "mpi4py" in sys.modules, bool(h5py and h5py.get_config().mpi))
+"""
+
+
+def test_login_nodes_see_neither_mpi_nor_parallel_hdf5(campaign: Path, cluster: Path) -> None:
+    for words in (
+        ["submit", "../decay.toml", "-d", "other", "--dry-run", "--partition=main"],
+        ["resume", ".", "--dry-run"],
+        ["status", "."],
+        ["logs", ".", "1"],
+        ["merge", "."],
+        ["cancel", "."],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", LOGIN_NODE, *words],
+            cwd=campaign,
+            env=os.environ | {"H5PY_ALWAYS_USE_MPI": "1"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.splitlines()[-1] == "0 False False", (words, done.stdout, done.stderr)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_disk_without_room(decay: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    disk = decay.parent / "disk"
+    disk.mkdir()
+    small = ["mount", "-t", "tmpfs", "-o", "size=16k", "hpcfit-test", str(disk)]
+    if subprocess.run(small, capture_output=True).returncode:
+        pytest.skip("no mounts here")
+    try:
+        said = refused(capsys, "submit", "decay.toml", "-d", "disk/camp", "--local")
+        assert "No space left" in said
+        assert names(disk) == []
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

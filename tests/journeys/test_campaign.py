@@ -54,7 +54,7 @@ def test_an_array_of_tasks_gives_the_numbers_of_one_rank(here: Path, cluster: Pa
     np.testing.assert_array_equal(numbers(result)["members"], np.arange(1, 2001))
     found = status(here / "array")
     assert (found["done"], found["missing"], found["merged"], found["failed"]) == (2000, 0, True, {})
-    report = hpcfit("report", "array/result.h5", "-o", "page.html", cwd=here)
+    report = hpcfit("report", "array", "-o", "page.html", cwd=here)
     assert report.returncode == 0, report.stderr
     assert "2,000" in (here / "page.html").read_text()
 
@@ -206,6 +206,29 @@ def test_two_resumes_at_once_submit_every_task_once(tmp_path: Path, cluster: Pat
     assert len(alive()) == 2  # an array and its merge
     assert hpcfit("cancel", "camp", cwd=tmp_path).returncode == 0
     wait_for(empty_queue, 30)
+
+
+def test_names_inject_nothing_from_the_job_to_the_page(tmp_path: Path, cluster: Path) -> None:
+    """A job file, a folder and a label of a cell with names that a shell or a browser would obey."""
+    nasty = "a 'b' \"c\" $(touch injected) `touch injected` <script>x</script>;\n&"
+    job = DECAY.replace("members = 20", 'members = 5\ngrid = {"guess.k" = [0.4, "0.2*2"]}')
+    (tmp_path / f"{nasty.replace('/', '_')}.toml").write_text(job)
+    (tmp_path / "clusters.toml").write_text(
+        "[nasty]\npartition = 'main'\ncpu = 'native'\noptions = ['--nodelist=n1']\n"
+    )
+    (file,) = tmp_path.glob("*script*.toml")
+    done = hpcfit(
+        *("submit", file.name, "-d", f"camp {file.stem}", "--cluster", "nasty", "--tasks", 1),
+        cwd=tmp_path,
+        HPCFIT_CLUSTERS=str(tmp_path / "clusters.toml"),
+    )
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / f"camp {file.stem}"
+    wait_for(lambda: (folder / "result.h5").exists() and empty_queue(), 60, "the result")
+    report = hpcfit("report", folder.name, "-o", "page.html", cwd=tmp_path)
+    assert report.returncode == 0, report.stderr
+    assert "<script>x" not in (tmp_path / "page.html").read_text()
+    assert not list(tmp_path.rglob("injected*"))
 
 
 def test_held_jobs_are_released_by_resume(tmp_path: Path, cluster: Path) -> None:
