@@ -94,7 +94,8 @@ class Cut:
         """Of some nodes, last not included; times: of the rows from that of the first node on."""
         if self.times is not None:
             return self.times[first:last]
-        return times[[self.row(node) - self.row(first) for node in range(first, last)]]
+        rows = np.minimum(np.arange(first, last) * self.every, self.rows - 1)
+        return times[rows - self.row(first)]
 
 
 @dataclass(frozen=True)

@@ -92,12 +92,12 @@ class Summary:
 def _told(series: Series, parts: Sequence[slice]) -> Array:
     """Of some rows and others: sum and number of sigma, the least, and the largest value (parts, o, 4)."""
     found = np.full((len(parts), len(series.names), 4), np.nan)
-    sizes, sigma = np.abs(series.values), series.sigma
-    for k, own in enumerate(parts):
-        if own.stop > own.start:
-            found[k, :, 3] = np.fmax.reduce(sizes[own], axis=0)
-            if sigma is not None:
-                found[k, :, 0] = np.nansum(sigma[own], axis=0)
-                found[k, :, 1] = np.count_nonzero(np.isfinite(sigma[own]), axis=0)
-                found[k, :, 2] = np.fmin.reduce(sigma[own], axis=0)
+    there = np.array([part.stop > part.start for part in parts])
+    begins = np.array([part.start for part in parts])[there]
+    if len(begins):
+        found[there, :, 3] = np.fmax.reduceat(np.abs(series.values), begins, axis=0)
+    if len(begins) and series.sigma is not None:
+        found[there, :, 0] = np.add.reduceat(np.nan_to_num(series.sigma), begins, axis=0)
+        found[there, :, 1] = np.add.reduceat(np.isfinite(series.sigma), begins, axis=0, dtype=float)
+        found[there, :, 2] = np.fmin.reduceat(series.sigma, begins, axis=0)
     return found
