@@ -20,13 +20,9 @@ def doubts(
     series: Array, found: Means, zero: NDArray[np.bool_], calm: NDArray[np.bool_], used: NDArray[np.bool_]
 ) -> tuple[str, ...]:
     """Sentences on the growth rates (L, B, k) of the trajectories in use."""
-    sentences = (
-        _few(series),
-        _slow(found, zero),
-        _stuck(series[..., 0], bool(found.slow[0])) if not zero[0] else "",
-        _apart(series, zero),
-        _calm(calm, used),
-    )
+    stuck = "" if zero[0] else _stuck(series[..., 0], bool(found.slow[0]))
+    apart = "" if stuck else _apart(series, zero)  # sticking makes trajectories differ
+    sentences = (_few(series), _slow(found, zero), stuck, apart, _calm(calm, used))
     return tuple(sentence for sentence in sentences if sentence)
 
 
