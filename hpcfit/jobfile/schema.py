@@ -135,7 +135,10 @@ SCHEMA: dict[str, dict[str, Key]] = {
             values.list_of(_NUMBERS),
             "further starts, one table each; absent: points far apart on the orbit of the first",
         ),
-        "spacing": Key(values.positive, "time between such points; absent: the transient and more"),
+        "spacing": Key(
+            values.positive,
+            "time between such points; absent: the transient, or duration / trajectories if that is longer",
+        ),
         "invariant": Key(values.number, "energy that every start must have; others are refused"),
         "section": Key(values.section, "{surface, direction = 1 | -1 | 0, axes, points}: a Poincaré section"),
         "symplectic": Key(

@@ -96,7 +96,8 @@ def plan_spectrum(
     own = _rhythm(model, asked, firsts[0], values[0], count * len(firsts))
     transient = TRANSIENT * asked.duration if asked.transient is None else asked.transient
     transient_blocks = math.ceil(transient / own.block - 1e-9)
-    spacing = asked.spacing or max(transient_blocks * own.block, APART * own.interval)
+    share = math.ceil(own.blocks / count) * own.block  # orbits stick for long, and starts must not share it
+    spacing = asked.spacing or max(transient_blocks * own.block, APART * own.interval, share)
     form = _form(model, asked, firsts[0], values[0])
     starts, failures = _starts(model, asked, firsts, values, count, spacing)
     lanes = np.repeat(values, count, axis=0)
