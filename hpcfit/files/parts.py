@@ -117,7 +117,7 @@ def _written(
         _reserve(file, head)
         for name, (dtype, _) in row_types(len(head["names"]), with_cells="cells" in rows).items():
             try:
-                _write_share(h5py, file[name], begin, rows[name].astype(dtype, copy=False))
+                write_share(h5py, file[name], begin, rows[name].astype(dtype, copy=False))
             except OSError as error:
                 failed = failed or error
     except Exception as error:
@@ -129,7 +129,7 @@ def _written(
     return failed
 
 
-def _write_share(h5py: Any, dataset: Any, begin: int, values: NDArray[Any]) -> None:
+def write_share(h5py: Any, dataset: Any, begin: int, values: NDArray[Any]) -> None:
     """All ranks write their rows at once; some may have none."""
     there = dataset.id.get_space()
     if len(values):

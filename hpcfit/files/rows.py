@@ -7,8 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from hpcfit.files.fits import CHUNK, rows_of
 from hpcfit.files.hdf5 import VERSIONS, can_share_files, serial_h5py
+from hpcfit.files.parts import write_share
 from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import Array, FitResult
 
@@ -59,11 +62,9 @@ def _together(comm: Any, file: Path, fit: FitResult) -> None:
 
 def _write(dataset: Any, piece: Piece | None) -> None:
     """Collective; without a piece a rank takes part and writes nothing."""
-    with dataset.collective:
-        if piece is None:
-            dataset[0:0] = dataset[0:0]
-        else:
-            dataset[piece.first : piece.first + len(piece.values)] = piece.values
+    nothing = np.zeros((0, *dataset.shape[1:]))
+    first, values = (0, nothing) if piece is None else (piece.first, piece.values)
+    write_share(serial_h5py(), dataset, first, values)
 
 
 def _in_turns(comm: Any, file: Path, fit: FitResult) -> None:

@@ -149,6 +149,24 @@ def test_without_parallel_hdf5_one_rank_writes_the_same_file(
     same(fitted(folder / "turns.h5"), serial)
 
 
+SMALL_PIECES = """
+import sys
+from hpcfit.files import rows
+rows.AT_ONCE = 7_000
+from hpcfit.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_ranks_with_more_pieces_than_others_write_with_them(
+    folder: Path, serial: FitResult, mpirun: Mpirun
+) -> None:
+    """Those who have none left take part in every write; else all wait for ever."""
+    done = mpirun(3, "-c", SMALL_PIECES, "run", "job.toml", "-o", "pieces.h5", cwd=folder, seconds=150)
+    assert done.returncode == 0, done.stderr
+    same(fitted(folder / "pieces.h5"), serial)
+
+
 def test_pieces_end_where_chunks_of_the_file_do(serial: FitResult, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "AT_ONCE", 50_000)
     found = [piece for piece in rows.pieces(serial) if piece.path == "experiments/1/values"]
