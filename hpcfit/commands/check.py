@@ -9,6 +9,7 @@ from typing import Any
 
 from hpcfit.commands.loading import load, placing
 from hpcfit.commands.spectra import check_spectrum, spectrum_key
+from hpcfit.commands.sweeps import plan_of
 from hpcfit.commands.verb import new_verb
 from hpcfit.commands.work import check_fit
 from hpcfit.records import Array, InputError, Mistake
@@ -40,12 +41,14 @@ def _line(path: Path, overrides: list[str]) -> str:
     job = inputs.job
     if job.fits:
         placing(job, lambda: check_fit(inputs))
-    if job.kind == "lyapunov":
+    if "lyapunov" in (job.kind, job["ensemble"].get("of")):
         placing(job, lambda: check_spectrum(inputs), spectrum_key)
     file = job["model"]["file"]
     not_run = f" ({file} was read, not run)" if file else ""
     later = f"; this version cannot run it ({job.not_runnable})" if job.not_runnable else ""
-    return f"{path}: ok: {job.kind} {job.names.name}{_times(inputs.grids)}{not_run}{later}"
+    cells = plan_of(job).cells if job.kind == "ensemble" else 1
+    of_grid = f", {cells:,} cells" if cells > 1 else ""
+    return f"{path}: ok: {job.kind} {job.names.name}{_times(inputs.grids)}{of_grid}{not_run}{later}"
 
 
 def _times(grids: Sequence[Array]) -> str:

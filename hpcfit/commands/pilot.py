@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcfit.commands.sweeps import Sweep, compile_all
 from hpcfit.mpi.serial import SERIAL
-from hpcfit.studies.ensemble import check_problem, rows_in_rounds
+from hpcfit.studies.ensemble import rows_in_rounds
 
 LONG_ENOUGH = 1.0  # seconds after which nothing more is tried
 GROWTH = 8
@@ -29,7 +29,7 @@ class Cost:
 
 def pilot(sweep: Sweep) -> Cost:
     """Compile all that members need, then compute 1, 8, 64, ... of them until that takes a second."""
-    check_problem(SERIAL, sweep.bench, strict=sweep.strict)
+    sweep.bench.check(SERIAL, strict=sweep.strict)
     compile_all(sweep)
     members, tried = sweep.plan.members, 1
     while True:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from hpcfit.cluster.machine import describe
-from hpcfit.commands.loading import Inputs, load, placing
+from hpcfit.commands.loading import Inputs, load, load_model, placing
 from hpcfit.commands.spectra import CHECKPOINT_SECONDS, run_spectrum, spectrum_key
+from hpcfit.commands.sweeps import alone
 from hpcfit.commands.verb import new_verb
 from hpcfit.commands.work import WORK, Record, ensemble_in_rounds, members_of
 from hpcfit.files.checkpoints import forget
@@ -23,7 +24,7 @@ from hpcfit.files.results import load as load_result
 from hpcfit.jobfile.schema import RUNNABLE
 from hpcfit.kernels.compiler import find_compiler, version
 from hpcfit.mpi.together import everywhere, on_root
-from hpcfit.records import EnsembleResult, InputError, Mistake, Outcome
+from hpcfit.records import EnsembleResult, InputError, Mistake
 
 log = logging.getLogger(__name__)
 DONE, NOT_CONVERGED, LEFT_EARLY = 0, 3, 75
@@ -71,7 +72,8 @@ def run(comm: Any, arguments: argparse.Namespace) -> int:
         return on_root(comm, lambda: _status(load_result(target).record))
     asked = _Asked(arguments, inputs, target, identity, datetime.now(UTC), time.perf_counter())
     if inputs.job.kind == "ensemble" and arguments.member is None:
-        return placing(inputs.job, lambda: _run_in_rounds(comm, asked))
+        rename = spectrum_key if inputs.job["ensemble"]["of"] == "lyapunov" else str
+        return placing(inputs.job, lambda: _run_in_rounds(comm, asked), rename)
     if inputs.job.kind == "lyapunov":
         return _run_with_checkpoints(comm, asked)
     return _run_at_once(comm, asked)
@@ -133,7 +135,8 @@ def _run_with_checkpoints(comm: Any, asked: _Asked) -> int:
 
 def _run_in_rounds(comm: Any, asked: _Asked) -> int:
     """An ensemble, whose rows go to the file as its members end."""
-    converged, members = 0, len(members_of(asked.inputs.job))
+    job = asked.inputs.job
+    converged, members, of_spectra = 0, len(members_of(job)), job["ensemble"]["of"] == "lyapunov"
     rows: EnsembleRows | None = None
     with ExitStack() as stack:
         file = _opened(comm, stack, asked)
@@ -145,12 +148,12 @@ def _run_in_rounds(comm: Any, asked: _Asked) -> int:
                 rows.put(places, table)
 
             on_root(comm, write)
-            converged += sum(outcome is Outcome.CONVERGED for outcome in table.outcomes)
+            converged += sum(outcome is table.success for outcome in table.outcomes)
 
         def finish() -> None:
             put_provenance(file, asked.provenance(comm))
             stack.close()
-            asked.tell(f"{converged} of {members} members converged")
+            asked.tell(f"{converged} of {members} members {'done' if of_spectra else 'converged'}")
 
         on_root(comm, finish)
     return DONE if converged == members else NOT_CONVERGED
@@ -185,11 +188,12 @@ def _inputs(comm: Any, arguments: argparse.Namespace) -> Inputs:
         raise InputError(Mistake("--member", "a spectrum has no members", "leave it out"))
     if key := job.not_runnable:
         place, known = job.document.place(key), f"it runs: {', '.join(RUNNABLE)}"
-        asked = job.kind if key == "kind" else job["ensemble"]["of"]
-        raise InputError(Mistake(place, "this version cannot run it", known, key, asked))
+        raise InputError(Mistake(place, "this version cannot run it", known, key, job.kind))
     if job.kind == "ensemble" and member is not None and member not in (own := members_of(job)):
         problem = f"the ensemble has no member {member}"
         raise InputError(Mistake("--member", problem, f"give one of {own[0]} to {own[-1]}, or none for all"))
+    if job.kind == "ensemble" and member is not None and job["ensemble"]["of"] == "lyapunov":
+        return alone(inputs, member, load_model(job))[0]
     return inputs
 
 

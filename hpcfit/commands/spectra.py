@@ -35,7 +35,7 @@ def run_spectrum(
 ) -> Spectrum | None:
     """The spectrum of a job, from its newest checkpoint on; None if it had to leave early."""
     model = everywhere(comm, lambda: load_model(inputs.job))
-    arguments = on_root(comm, lambda: _arguments(inputs))
+    arguments = on_root(comm, lambda: spectrum_arguments(inputs))
     last = on_root(comm, lambda: _last(target, identity, anew))
     keeper = _Keeper(comm, target, identity, seconds, last.number if last else 0)
     unit = "iterations" if model.kind == "map" else "time units"
@@ -80,7 +80,7 @@ class _Keeper:
 
 def check_spectrum(inputs: Inputs) -> None:
     """Find what is wrong with a spectrum without computing it and without user code."""
-    arguments = _arguments(inputs)
+    arguments = spectrum_arguments(inputs)
     if inputs.job.model is not None:
         check_asked(inputs.job.model, **arguments)
 
@@ -94,7 +94,7 @@ def spectrum_key(key: str) -> str:
     return f"lyapunov.{key}" if own else f"{head}{rest and '.'}{rest}"
 
 
-def _arguments(inputs: Inputs) -> dict[str, Any]:
+def spectrum_arguments(inputs: Inputs) -> dict[str, Any]:
     """What the study is called with."""
     job = inputs.job
     options, truth = job["lyapunov"], job["truth"]

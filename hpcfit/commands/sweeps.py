@@ -12,6 +12,7 @@ import numpy as np
 
 from hpcfit.commands.fitting import exact_data, known_truth, posing, solving
 from hpcfit.commands.loading import Inputs, of_cell
+from hpcfit.commands.spectra import spectrum_arguments
 from hpcfit.ensemble.plan import Numbers, Plan
 from hpcfit.jobfile.check import Job
 from hpcfit.jobfile.grids import lane_keys
@@ -20,7 +21,8 @@ from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.records import Array
 from hpcfit.studies.ensemble import rows_in_rounds
-from hpcfit.studies.members import Bench, Setting, Wanted
+from hpcfit.studies.members import Bench, FitBench, Setting, Wanted
+from hpcfit.studies.spectra import SpectrumBench
 
 _SHAPES = re.compile(r"\.(times|observe|method)\b")  # keys of the truth
 
@@ -32,7 +34,7 @@ def plan_of(job: Job) -> Plan:
 
 @dataclass(frozen=True)
 class Sweep:
-    """An ensemble of fits: cells that differ in guesses only are one problem."""
+    """An ensemble of fits, of which cells that differ in guesses only are one problem; or of spectra."""
 
     inputs: Inputs
     model: Model
@@ -43,7 +45,19 @@ class Sweep:
 
     @cached_property
     def bench(self) -> Bench:
-        return Bench(self.model, self._setting, self.inputs.job.seed)
+        seed = self.inputs.job.seed
+        if self.of_spectra:
+            return SpectrumBench(self.model, lambda cell: spectrum_arguments(self._cell(cell)), seed)
+        return FitBench(self.model, self._setting, seed)
+
+    @property
+    def of_spectra(self) -> bool:
+        return bool(self.inputs.job["ensemble"]["of"] == "lyapunov")
+
+    @property
+    def doing(self) -> str:
+        """What is done, for a line of progress."""
+        return f"{'spectra of' if self.of_spectra else 'fitting'} {self.model.name}"
 
     @property
     def strict(self) -> bool:
@@ -74,24 +88,30 @@ class Sweep:
 
     def known(self) -> dict[str, Any]:
         """What a table of members tells beside its rows."""
+        if self.of_spectra:
+            return {"truth": {}, "grid": self.plan.grid}
         truth, varied = known_truth(self.inputs), self._cell_truth()
         same = {name: value for name, value in truth.items() if name not in varied}
         return {"truth": same, "cell_truth": varied, "grid": self.plan.grid}
 
     @cached_property
     def _lanes(self) -> tuple[str, ...]:
-        return lane_keys(self.plan.grid, self.inputs.job["fit"]["local"])
+        return () if self.of_spectra else lane_keys(self.plan.grid, self.inputs.job["fit"]["local"])
 
     @cached_property
     def _problems(self) -> Mapping[str, Sequence[Any]]:
         """The keys that make another problem."""
         return {key: values for key, values in self.plan.grid.items() if key not in self._lanes}
 
+    def _cell(self, number: int) -> Inputs:
+        """The job of a problem."""
+        if not self.plan.grid:
+            return self.inputs
+        first = {key: values[0] for key, values in self.plan.grid.items()}
+        return of_cell(self.inputs, first | Plan(1, self._problems).values(number), self.model)
+
     def _setting(self, number: int) -> Setting:
-        inputs = self.inputs
-        if self.plan.grid:
-            first = {key: values[0] for key, values in self.plan.grid.items()}
-            inputs = of_cell(inputs, first | Plan(1, self._problems).values(number), self.model)
+        inputs = self._cell(number)
         noises = tuple(truth["noise"] for _, truth in inputs.job.several("truth"))
         return Setting(exact_data(inputs, self.model), noises, posing(inputs.job), solving(inputs.job))
 
@@ -121,6 +141,9 @@ class Sweep:
 
 def compile_all(sweep: Sweep) -> None:
     """Have the machine code that any member needs: one of each kind of problem is computed."""
+    if sweep.of_spectra:
+        sweep.bench.check(SERIAL, strict=False)
+        return
     for setting in sweep.shapes():
         one = Wanted(
             np.array([1]), np.array([setting]), {k: v[:1] for k, v in sweep.wanted([1]).guesses.items()}

@@ -29,7 +29,7 @@ from hpcfit.files.parts import read_part, set_aside, write_part
 from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import EnsembleResult, InputError, Interval, Part, gaps, slices
 from hpcfit.records.campaigns import count
-from hpcfit.studies.ensemble import check_problem, shared_rows
+from hpcfit.studies.ensemble import shared_rows
 from hpcfit.studies.members import no_rows
 
 log = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ class Worker:
                 f"{last - first - count(missing):,}", f"{last - first:,}",
             )  # fmt: skip
         if todo:
-            check_problem(self.comm, self.sweep.bench, strict=self.sweep.strict)
+            self.sweep.bench.check(self.comm, strict=self.sweep.strict)
         progress = ProgressLine(f"task {self.task.number}") if self.comm.rank == 0 else None
         try:
             for chunk in todo:

@@ -18,7 +18,7 @@ from hpcfit.models.define import Model
 from hpcfit.models.strings import model_from_strings
 from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import EnsembleResult, FitResult, Path, Series, Spectrum, slices
-from hpcfit.studies.ensemble import check_problem, joined, rows_in_rounds
+from hpcfit.studies.ensemble import joined, rows_in_rounds
 from hpcfit.studies.fit import check_fit_data, fit_in_parts
 
 AT_ONCE = 1 << 18  # members that ranks share before they meet: memory does not grow with their number
@@ -66,8 +66,8 @@ def ensemble_in_rounds(comm: Any, inputs: Inputs) -> Iterator[tuple[Any, Ensembl
     model = everywhere(comm, lambda: load_model(inputs.job))
     sweep = Sweep(inputs, model)
     known = everywhere(comm, sweep.known)
-    check_problem(comm, sweep.bench, strict=sweep.strict)
-    progress = ProgressLine(f"fitting {model.name}") if comm.rank == 0 else None
+    sweep.bench.check(comm, strict=sweep.strict)
+    progress = ProgressLine(sweep.doing) if comm.rank == 0 else None
     members = sweep.plan.members
     try:
         for first, last in slices(0, members, AT_ONCE):

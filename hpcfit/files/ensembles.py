@@ -106,6 +106,7 @@ def put_head(file: Any, head: EnsembleResult) -> None:
             "seconds": head.seconds,
             "units": json.dumps(dict(head.units)),
             "parameter_names": list(head.parameter_names) or "",
+            "of": head.of,
         },
     )
     known = tuple(head.truth)
@@ -152,6 +153,7 @@ def get_head(file: Any) -> dict[str, Any]:
         "units": json.loads(file.attrs["units"]),
         "grid": grid,
         "cell_truth": varied,
+        "of": str(file.attrs.get("of", "fit")),
     }
 
 

@@ -49,9 +49,7 @@ class Job:
     @property
     def not_runnable(self) -> str:
         """The key that asks for what can only be checked as yet; '' if there is none."""
-        if self.kind not in RUNNABLE:
-            return "kind"
-        return "ensemble.of" if self["ensemble"].get("of") == "lyapunov" else ""
+        return "" if self.kind in RUNNABLE else "kind"
 
     @property
     def fits(self) -> bool:
@@ -72,7 +70,8 @@ def check(document: Document, model: Model | None = None) -> tuple[Job | None, l
     if not has_grid(document):
         return check_cell(document, model)
     checker = Checker(document)
-    grid = checker.read_table("ensemble", document.values["ensemble"])["grid"]
+    asked = checker.read_table("ensemble", document.values["ensemble"])
+    grid = asked["grid"]
     if checker.mistakes:
         return None, checker.mistakes
     first = {key: values[0] for key, values in grid.items()}
@@ -82,9 +81,12 @@ def check(document: Document, model: Model | None = None) -> tuple[Job | None, l
     for changed in single_changes(grid):
         other, wrong = _cell_of(document, first | changed, changed, model)
         mistakes += wrong or different_unknowns(document, changed, job.tables, other.tables if other else {})
-    ensemble = {**job.tables["ensemble"], "grid": grid}
-    ensemble["members"] = ensemble["members"] or 1
-    whole = replace(job, document=document, tables={**job.tables, "ensemble": ensemble})
+    ensemble = {**asked, "members": asked["members"] or 1}
+    if ensemble["of"] == "lyapunov" and ensemble["members"] > 1:
+        place, remedy = document.place("ensemble.members"), "remove it: the members are the cells"
+        problem = "the spectra of a cell would all be the same"
+        mistakes.append(Mistake(place, problem, remedy, "ensemble.members", ensemble["members"]))
+    whole = replace(job, kind="ensemble", document=document, tables={**job.tables, "ensemble": ensemble})
     return (None, mistakes) if mistakes else (whole, [])
 
 
@@ -116,6 +118,9 @@ def check_cell(
     kind, tables = checker.read_tables()
     if kind == "ensemble" and not swept and lacks_members(document):
         checker.wrong("ensemble.members", "is missing", "how many")
+    if kind == "ensemble" and tables["ensemble"]["of"] == "lyapunov":
+        remedy = "add [ensemble.grid], or let kind be lyapunov"
+        checker.wrong("ensemble.of", "spectra of an ensemble are those of a grid", remedy, "lyapunov")
     names = None if model is None else ModelNames.of(model)
     if model is None:
         model, names = _model(checker, tables.get("model", {}))

@@ -108,6 +108,8 @@ def document_of(document: Document, chosen: Mapping[str, Any]) -> Document:
     values = copy.deepcopy(document.values)
     if isinstance(values.get("ensemble"), dict):
         values["ensemble"].pop("grid", None)
+        if values["ensemble"].get("of") == "lyapunov":  # each cell is a job of its own
+            values["kind"] = values.pop("ensemble")["of"]
     for key, value in chosen.items():
         if "." in key:
             assign(values, key, copy.deepcopy(value), "ensemble.grid")

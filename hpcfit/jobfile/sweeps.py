@@ -53,7 +53,7 @@ def different_unknowns(
     return [Mistake(place, problem, "submit a job for each", f"ensemble.grid.{key}", value)]
 
 
-def _unknowns(tables: Mapping[str, Any]) -> tuple[set[str], tuple[str, ...], set[str]]:
-    """What decides on the names of the unknowns: fixed and local parameters."""
-    fit = tables.get("fit", {})
-    return set(fit.get("fixed") or ()), tuple(fit.get("local") or ()), set(tables.get("guess", {}))
+def _unknowns(tables: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What decides on the names of the unknowns: fixed and local parameters; how many exponents there are."""
+    fit, exponents = tables.get("fit", {}), tables.get("lyapunov", {}).get("exponents")
+    return set(fit.get("fixed") or ()), tuple(fit.get("local") or ()), set(tables.get("guess", {})), exponents

@@ -176,7 +176,10 @@ class FitResult:
 
 @dataclass(frozen=True)
 class EnsembleResult:
-    """Many fits of one job, each with its own noise, perhaps in every cell of a grid: one row a member."""
+    """Many fits of one job, each with its own noise, perhaps in every cell of a grid: one row a member.
+
+    Of spectra (`of`) the unknowns of a row are the exponents and what follows from them.
+    """
 
     model: str
     names: tuple[str, ...]  # unknowns: initial states and parameters
@@ -195,6 +198,7 @@ class EnsembleResult:
     units: Mapping[str, str] = field(default_factory=dict)
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # values by key, the last varies fastest
     cell_truth: Mapping[str, Array] = field(default_factory=dict)  # (cells,) where cells differ in it
+    of: str = "fit"  # fit | lyapunov
 
     @property
     def cells(self) -> NDArray[np.int64]:
@@ -208,5 +212,10 @@ class EnsembleResult:
         return np.full(len(self.members), self.truth.get(name, np.nan))
 
     @property
+    def success(self) -> Outcome:
+        """How a member ends that is as it should be."""
+        return Outcome.DONE if self.of == "lyapunov" else Outcome.CONVERGED
+
+    @property
     def converged(self) -> bool:
-        return all(outcome is Outcome.CONVERGED for outcome in self.outcomes)
+        return all(outcome is self.success for outcome in self.outcomes)

@@ -58,6 +58,6 @@ def compare(first: Record, second: Record, names: tuple[str, str], *, unicode: b
 def ending(record: Record) -> tuple[str, str]:
     """How a result ended, in words, and the cause."""
     if isinstance(record, EnsembleResult):
-        good = sum(outcome.name == "CONVERGED" for outcome in record.outcomes)
-        return f"{good:,} of {len(record.outcomes):,} converged", ""
+        good = sum(outcome is record.success for outcome in record.outcomes)
+        return f"{good:,} of {len(record.outcomes):,} {record.success.value}", ""
     return record.outcome.value, "" if record.converged else record.cause

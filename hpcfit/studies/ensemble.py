@@ -14,23 +14,23 @@ from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
 from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.tickets import Tickets
-from hpcfit.mpi.together import everywhere, exchanged, on_root, shares
+from hpcfit.mpi.together import everywhere, exchanged, shares
 from hpcfit.records import EnsembleResult, Noise, Series
 from hpcfit.shooting.grid import NodeChoice
-from hpcfit.studies.fit import check_start
 from hpcfit.studies.members import (
     BY_MEMBER,
+    FEWEST,
+    MOST,
     Bench,
+    FitBench,
     Rows,
     Setting,
     Supply,
     Wanted,
-    ended_rows,
     in_one,
     no_rows,
 )
 
-FEWEST, MOST = 64, 512  # members side by side on one rank
 ROUND = 4096  # members for every rank between two times at which ranks put their rows together
 
 Watch = Callable[[float], None]
@@ -103,21 +103,12 @@ def ensemble_rounds(
         "level": level,
         "phases": phases,
     }
-    bench = Bench(model, lambda number: Setting(several, noises, posing, solving), seed)
+    bench = FitBench(model, lambda number: Setting(several, noises, posing, solving), seed)
     numbers = np.array(members, dtype=np.int64)
     wanted = Wanted(numbers, np.zeros_like(numbers))
-    check_problem(comm, bench, strict=True)
+    bench.check(comm, strict=True)
     for places, columns in rows_in_rounds(comm, bench, wanted, side_by_side=side_by_side, watch=watch):
         yield places, bench.table(numbers[places], columns, truth=truth or {})
-
-
-def check_problem(comm: Any, bench: Bench, number: int = 0, *, strict: bool) -> None:
-    """Pose a problem and compile its machine code, once for all ranks.
-
-    strict: a guess that cannot be integrated is a mistake; in a sweep over guesses it is a finding.
-    """
-    posed = everywhere(comm, lambda: bench.ready(number)).posed
-    on_root(comm, lambda: check_start(posed) if strict else posed.problem.failures(posed.start))
 
 
 def rows_in_rounds(
@@ -130,7 +121,7 @@ def rows_in_rounds(
     with Tickets(comm) as tickets:
         supply = Supply(tickets, wanted)
         own = _watched(
-            comm, ended_rows(bench, wanted, supply, width(comm, wanted, side_by_side)), supply, watch
+            comm, bench.rows(wanted, supply, width(comm, bench, wanted, side_by_side)), supply, watch
         )
         number, going = 0, True
         while going:
@@ -148,7 +139,7 @@ def shared_rows(comm: Any, bench: Bench, wanted: Wanted, watch: Watch | None = N
     """The rows of this rank's contiguous share of the wanted members, in their order, whoever made them."""
     with Tickets(comm) as tickets:
         supply = Supply(tickets, wanted)
-        own = _watched(comm, ended_rows(bench, wanted, supply, width(comm, wanted, None)), supply, watch)
+        own = _watched(comm, bench.rows(wanted, supply, width(comm, bench, wanted, None)), supply, watch)
         found, _ = everywhere(comm, partial(_collected, own, supply, supply.total + 1))
     places, *columns = found or no_rows(bench)
     owners = np.searchsorted([of.stop for of in shares(comm, len(wanted))], places, side="right")
@@ -158,9 +149,10 @@ def shared_rows(comm: Any, bench: Bench, wanted: Wanted, watch: Watch | None = N
     return places[order], [column[order] for column in columns]
 
 
-def width(comm: Any, wanted: Wanted, side_by_side: int | None) -> int:
+def width(comm: Any, bench: Bench, wanted: Wanted, side_by_side: int | None) -> int:
     """How many members each rank has side by side."""
-    return side_by_side or int(np.clip(len(wanted) // (2 * comm.size), FEWEST, MOST))
+    usual = int(np.clip(len(wanted) // (2 * comm.size), FEWEST, MOST))
+    return side_by_side or min(usual, bench.side_by_side)
 
 
 def _watched(comm: Any, own: Iterator[Rows], supply: Supply, watch: Watch | None) -> Iterator[Rows]:

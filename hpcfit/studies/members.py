@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,14 +18,16 @@ from hpcfit.linear.segments import Segments
 from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.tickets import Tickets
+from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import Array, EnsembleResult, Noise, Series
 from hpcfit.shooting.pose import Posed, pose
 from hpcfit.shooting.slices import Slice
-from hpcfit.studies.fit import chosen_options, degrees_of_freedom
+from hpcfit.studies.fit import check_start, chosen_options, degrees_of_freedom
 from hpcfit.studies.local import local_names
 from hpcfit.studies.long import segments_of
 from hpcfit.studies.result import unknown_names, unknown_values
 
+FEWEST, MOST = 64, 512  # members side by side on one rank
 MOST_READY = 32  # problems that a rank keeps, as members of other tasks may need them again
 
 BY_MEMBER = (
@@ -63,8 +65,32 @@ class Wanted:
         return len(self.realisations)
 
 
-class Bench:
-    """The problems of an ensemble, each made ready on the rank that needs it."""
+class Bench(Protocol):
+    """What makes the rows of members, each of some problem."""
+
+    side_by_side: int  # members on one rank, at most
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the unknowns, which are the same in all problems."""
+
+    def check(self, comm: Any, *, strict: bool) -> None:
+        """Compile the machine code of the first problem, once for all ranks.
+
+        strict: a guess that cannot be integrated is a mistake; in a sweep over guesses it is a finding.
+        """
+
+    def rows(self, wanted: Wanted, supply: Supply, width: int) -> Iterator[Rows]:
+        """Rows of members that come to their end on this rank; no communication."""
+
+    def table(self, members: Numbers, columns: Sequence[Any], **known: Any) -> EnsembleResult:
+        """Rows as a table, with what else is known."""
+
+
+class FitBench:
+    """Fits: problems are made ready on the rank that needs them, members go side by side."""
+
+    side_by_side = MOST
 
     def __init__(self, model: Model, setting_of: Callable[[int], Setting], seed: int) -> None:
         self.model, self._setting_of, self._seed = model, setting_of, seed
@@ -94,8 +120,16 @@ class Bench:
         posed = self.ready(0).posed
         return unknown_names(posed.problem.model, posed)
 
+    def check(self, comm: Any, *, strict: bool) -> None:
+        posed = everywhere(comm, lambda: self.ready(0)).posed
+        on_root(comm, lambda: check_start(posed) if strict else posed.problem.failures(posed.start))
+
+    def rows(self, wanted: Wanted, supply: Supply, width: int) -> Iterator[Rows]:
+        while (setting := supply.setting(width)) is not None:
+            ready = self.ready(setting)
+            yield from _ended(ready, setting, wanted, supply, width if ready.segments is None else 1)
+
     def table(self, members: Numbers, columns: Sequence[Any], **known: Any) -> EnsembleResult:
-        """Rows of members of any problem, all of which have the same unknowns, with what else is known."""
         posed, names = self.ready(0).posed, self.names
         free = (posed.problem.model.parameters[k] for k in posed.problem.free)
         outcomes, *rows = columns
@@ -179,13 +213,6 @@ class Supply:
         first = min(self._tickets.take(count), self.total)
         self.taken = min(first + count, self.total)
         return self._order[first : self.taken]
-
-
-def ended_rows(bench: Bench, wanted: Wanted, supply: Supply, width: int) -> Iterator[Rows]:
-    """Rows of members that come to their end on this rank, `width` of them side by side; no communication."""
-    while (setting := supply.setting(width)) is not None:
-        ready = bench.ready(setting)
-        yield from _ended(ready, setting, wanted, supply, width if ready.segments is None else 1)
 
 
 def _ended(ready: Ready, setting: int, wanted: Wanted, supply: Supply, width: int) -> Iterator[Rows]:

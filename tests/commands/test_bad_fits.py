@@ -494,7 +494,7 @@ RUN: dict[str, tuple[str, str | None, list[str]]] = {
     "ensemble of spectra": (
         ensemble("of = 'fit'", "of = 'lyapunov'"),
         None,
-        ['job.toml:16: ensemble.of = "lyapunov"', "this version cannot run it"],
+        ['job.toml:16: ensemble.of = "lyapunov"', "spectra of an ensemble are those of a grid"],
     ),
 }
 

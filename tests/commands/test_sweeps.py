@@ -9,7 +9,7 @@ import pytest
 
 from hpcfit.__main__ import main
 from hpcfit.files.results import load
-from hpcfit.records import EnsembleResult, FitResult
+from hpcfit.records import EnsembleResult, FitResult, Spectrum
 from tests.conftest import Mpirun
 
 SWEEP = """
@@ -121,3 +121,82 @@ noise = {sd = 0.01}
     names = [outcome.name for outcome in ensemble(Path("bad.h5")).outcomes]
     assert names[1] == names[3] == "CONVERGED"
     assert "CONVERGED" not in (names[0], names[2])
+
+
+SPECTRA = """
+kind = "ensemble"
+[ensemble]
+of = "lyapunov"
+[ensemble.grid]
+E = {from = "1/12", to = "1/6", count = 3}
+scale = [1.0, 1.1]
+[model]
+name = "henon_heiles"
+[truth]
+start = {x1 = 0.0, x2 = 0.1, x3 = "sqrt(2*E - 0.01)", x4 = 0.05}
+parameters = {a = "scale", b = 1.0, c = -1.0}
+[lyapunov]
+duration = 100.0
+"""
+
+
+def test_spectra_of_a_grid_are_those_of_their_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mpirun: Mpirun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("energy.toml").write_text(SPECTRA)
+    assert main(["-q", "run", "energy.toml"]) == 0
+    sweep = ensemble(Path("energy.h5"))
+    assert sweep.of == "lyapunov"
+    assert sweep.converged
+    assert sweep.names == (
+        "lambda1",
+        "lambda2",
+        "lambda3",
+        "lambda4",
+        "dimension",
+        "entropy",
+        "regular",
+        "drift",
+    )
+    for member in (1, 4, 6):
+        assert main(["-q", "run", "energy.toml", "--member", str(member)]) == 0
+        single = load(Path(f"energy-{member}.h5")).record
+        assert isinstance(single, Spectrum)
+        np.testing.assert_array_equal(sweep.estimates[member - 1, :4], single.exponents)
+        errors = np.where(np.isnan(single.errors), single.bounds, single.errors)
+        np.testing.assert_array_equal(sweep.errors[member - 1, :4], errors)
+    done = mpirun(2, "-m", "hpcfit", "run", "energy.toml", "-o", "other.h5")
+    assert done.returncode == 0, done.stderr
+    other = ensemble(Path("other.h5"))
+    for name in ("members", "outcomes", "estimates", "errors"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(sweep, name), err_msg=name)
+    assert main(["show", "energy.h5"]) == 0
+    assert "6 cells of E, scale" in capsys.readouterr().out
+    assert main(["-q", "report", "energy.h5", "-o", "energy.html"]) == 0
+    assert Path("energy.html").read_text().count("<figure>") >= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('of = "lyapunov"', 'of = "lyapunov"\nmembers = 3'), "the spectra of a cell would all be the same"),
+        (("duration = 100.0", "duration = 0.0"), "lyapunov.duration"),
+        (('E = {from = "1/12", to = "1/6", count = 3}', "E = [-1.0, 0.1]"), "has no finite value"),
+        (("scale = [1.0, 1.1]", 'scale = [1.0, 1.1]\n"lyapunov.exponents" = [1, 2]'), "other unknowns"),
+    ],
+)
+def test_mistakes_in_sweeps_of_spectra(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    change: tuple[str, str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("energy.toml").write_text(SPECTRA.replace(*change))
+    assert main(["run", "energy.toml"]) == 2
+    found = capsys.readouterr().err
+    assert said in found
+    assert "Traceback" not in found
+    assert not Path("energy.h5").exists()

@@ -24,7 +24,7 @@ def ended(ensemble: EnsembleResult, outcome: Outcome) -> NDArray[np.bool_]:
 
 def good(ensemble: EnsembleResult) -> NDArray[np.bool_]:
     """Members that converged (M,)."""
-    return ended(ensemble, Outcome.CONVERGED)
+    return ended(ensemble, ensemble.success)
 
 
 def unknowns(ensemble: EnsembleResult) -> tuple[str, ...]:

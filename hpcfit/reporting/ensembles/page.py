@@ -17,7 +17,7 @@ from hpcfit.reporting.ensembles.overview import overview
 from hpcfit.reporting.ensembles.worst import worst
 from hpcfit.reporting.html import table
 from hpcfit.reporting.sweeps import cells as sweep_cells
-from hpcfit.reporting.sweeps import costs, curves, maps
+from hpcfit.reporting.sweeps import costs, curves, maps, spectra
 
 __all__ = ["TABLES_AT", "facts", "figures", "overview", "tables"]
 TABLES_AT = 1  # the statistics come before the figures
@@ -70,6 +70,8 @@ def figures(ensemble: EnsembleResult) -> list[tuple[str, Figure]]:
 
 def sweep_figures(ensemble: EnsembleResult) -> list[tuple[str, Figure]]:
     """Along every key of the grid, and over two of them."""
+    if ensemble.of == "lyapunov":
+        return spectra.figures(ensemble)
     keys = [key for key, values in ensemble.grid.items() if len(values) > 1]
     found = []
     if len(keys) > 1:
@@ -118,7 +120,7 @@ def tables(ensemble: EnsembleResult, provenance: Mapping[str, object]) -> str:
 
 def _sweep_tables(ensemble: EnsembleResult) -> list[str]:
     """The cells, and where members failed."""
-    header, rows = sweep_cells.rows(ensemble)
+    header, rows = spectra.rows(ensemble) if ensemble.of == "lyapunov" else sweep_cells.rows(ensemble)
     found = [table("Cells of the grid", header, rows)]
     causes, failed = sweep_cells.failures(ensemble)
     return [*found, table("Failures", causes, failed, left=(causes[-1],))] if failed else found

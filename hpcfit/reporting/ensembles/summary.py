@@ -97,6 +97,12 @@ def facts(ensemble: EnsembleResult, test: ChiSquareTest | None = None) -> list[t
     mean = f"{matched(test.beta2, 10.0 * test.chance)}, expected 1 ± {number(test.chance, 2)}"
     if ensemble.grid:  # cells share their noise: a test of all members together would be wrong
         cells = math.prod(map(len, ensemble.grid.values()))
+        if ensemble.of == "lyapunov":
+            return [
+                ("spectra", f"{cells:,} cells of {', '.join(ensemble.grid)}"),
+                ("done", f"{int(picked.sum()):,}"),
+                ("time", f"{ensemble.seconds:.3g} s"),
+            ]
         return [
             ("members", f"{len(ensemble.members):,}, {cells:,} cells of {', '.join(ensemble.grid)}"),
             ("converged", f"{int(picked.sum()):,}"),

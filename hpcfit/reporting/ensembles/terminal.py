@@ -11,7 +11,7 @@ from hpcfit.reporting.ensembles.chi_square import chi_square_test
 from hpcfit.reporting.ensembles.worst import worst
 from hpcfit.reporting.layout import cut, plain, provenance_lines, shortened, table, visible
 from hpcfit.reporting.sweeps import cells as sweep_cells
-from hpcfit.reporting.sweeps import costs
+from hpcfit.reporting.sweeps import costs, spectra
 
 MOST_ROWS = 40  # of one group of unknowns
 
@@ -73,7 +73,8 @@ def _worst(ensemble: EnsembleResult, provenance: Mapping[str, object], width: in
 def _cells(ensemble: EnsembleResult, width: int) -> list[list[str]]:
     """One row a cell, with as many unknowns as the width allows, and where members failed."""
     for most in range(sweep_cells.MOST_UNKNOWNS, -1, -1):
-        header, rows = sweep_cells.rows(ensemble, most)
+        of_spectra = ensemble.of == "lyapunov"
+        header, rows = spectra.rows(ensemble) if of_spectra else sweep_cells.rows(ensemble, most)
         lines = table(header, cut(rows, MOST_ROWS), left=range(len(ensemble.grid)))
         if max(map(len, lines)) <= max(width, 110):
             break

@@ -48,7 +48,7 @@ def rerun(provenance: Mapping[str, object], member: int) -> str:
 
 def _failed(ensemble: EnsembleResult, most: int) -> list[Worst]:
     """By reason, the rarest first; each reason has its share of the places."""
-    reasons = [reason for reason in reversed(outcomes(ensemble)) if reason is not Outcome.CONVERGED]
+    reasons = [reason for reason in reversed(outcomes(ensemble)) if reason is not ensemble.success]
     factors = beta2(ensemble)
     found: list[Worst] = []
     for k, reason in enumerate(reasons):

@@ -10,6 +10,7 @@ from hpcfit.records import EnsembleResult
 from hpcfit.reporting.ensembles.coverage import binomial_band
 from hpcfit.reporting.ensembles.members import outcomes
 from hpcfit.reporting.layout import matched, number, signed
+from hpcfit.reporting.sweeps import spectra
 from hpcfit.reporting.sweeps.groups import LEVEL, Groups, by_cell, cell_values, shown_unknowns, value_text
 
 MOST_UNKNOWNS = 3
@@ -66,6 +67,8 @@ def signed_matched(value: float, error: float) -> str:
 
 def note(ensemble: EnsembleResult) -> str:
     """What the columns are."""
+    if ensemble.of == "lyapunov":
+        return spectra.NOTE
     left = len(ensemble.parameter_names) - MOST_UNKNOWNS
     text = (
         "Over converged members. work: mean number of linearisations; bias: mean of estimate - truth; ratio: "
@@ -108,7 +111,7 @@ def failures(ensemble: EnsembleResult) -> tuple[tuple[str, ...], list[tuple[str,
     cells = ensemble.cells
     ends = np.fromiter(ensemble.outcomes, dtype=object, count=len(ensemble.outcomes))
     for outcome, members in outcomes(ensemble).items():
-        if outcome.name == "CONVERGED":
+        if outcome is ensemble.success:
             continue
         counts = np.bincount(cells[np.asarray(ends == outcome, dtype=bool)])
         worst = int(counts.argmax())

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from hpcfit.records import EnsembleResult
 from hpcfit.reporting.style import literal, styled
+from hpcfit.reporting.sweeps import spectra
 from hpcfit.reporting.sweeps.curves import ROW, draw_curves
 from hpcfit.reporting.sweeps.groups import shown_unknowns
 from hpcfit.reporting.sweeps.maps import MOST_UNKNOWNS, chosen_keys, draw_maps, map_height
@@ -15,6 +16,9 @@ MOST_KEYS = 3
 
 def sweep_overview(ensemble: EnsembleResult, title: str) -> Figure:
     """Maps over two keys where there are two, and curves along each of the first few."""
+    if ensemble.of == "lyapunov" and (drawn := spectra.figures(ensemble)):
+        figure: Figure = drawn[0][1]
+        return figure
     keys = [key for key, values in ensemble.grid.items() if len(values) > 1]
     names = shown_unknowns(ensemble, MOST_UNKNOWNS)
     shown = keys[:MOST_KEYS] or list(ensemble.grid)[:1]
