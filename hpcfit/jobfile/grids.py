@@ -79,11 +79,19 @@ def _values(key: str, given: Any) -> tuple[Any, ...]:
         return _ranged(_read_range(given))
     if not isinstance(given, list) or not given:
         raise InputError("must be a list of values, or {from, to, count, log = true}")
-    values = tuple(given if "." in key else map(number, given))
+    values = tuple(map(_constant if "." in key else number, given))
     for k, value in enumerate(values):
         if value in values[:k] if len(values) <= 1000 else False:
             raise InputError(f"has the value {value} twice; remove one")
     return values
+
+
+def _constant(value: Any) -> Any:
+    """A text that means a number as this number."""
+    try:
+        return number(value) if isinstance(value, str) else value
+    except InputError:
+        return value
 
 
 def _ranged(given: Mapping[str, Any]) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from hpcfit.records import EnsembleResult, Outcome
 from hpcfit.reporting import tables
 from hpcfit.reporting.page import html, write_report
 from hpcfit.reporting.sweeps import cells, costs, curves, maps
-from hpcfit.reporting.sweeps.groups import by_cell, by_keys, cell_values, grouped
+from hpcfit.reporting.sweeps.groups import by_cell, by_keys, cell_values, chosen_keys, grouped
 
 GRID: dict[str, list[Any]] = {
     "guess.a": [1, 10, 100],
@@ -157,7 +157,7 @@ def test_pages_draw_maps_and_curves_and_escape_what_users_wrote(tmp_path: Path) 
 
 def test_maps_take_the_two_keys_with_the_most_values() -> None:
     ensemble = sweep()
-    assert maps.chosen_keys(ensemble) == ["guess.a", "truth.noise.sd"]
+    assert chosen_keys(ensemble) == ["guess.a", "truth.noise.sd"]
     figure = maps.maps(ensemble, ["guess.a", "truth.noise.sd"])
     panels = [axis for axis in figure.axes if axis.images]
     assert [axis.get_title(loc="left") for axis in panels] == [

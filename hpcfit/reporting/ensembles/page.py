@@ -18,6 +18,7 @@ from hpcfit.reporting.ensembles.worst import worst
 from hpcfit.reporting.html import table
 from hpcfit.reporting.sweeps import cells as sweep_cells
 from hpcfit.reporting.sweeps import costs, curves, maps, spectra
+from hpcfit.reporting.sweeps.groups import chosen_keys
 
 __all__ = ["TABLES_AT", "facts", "figures", "overview", "tables"]
 TABLES_AT = 1  # the statistics come before the figures
@@ -75,7 +76,7 @@ def sweep_figures(ensemble: EnsembleResult) -> list[tuple[str, Figure]]:
     keys = [key for key, values in ensemble.grid.items() if len(values) > 1]
     found = []
     if len(keys) > 1:
-        found.append((MAP_CAPTION, maps.maps(ensemble, maps.chosen_keys(ensemble))))
+        found.append((MAP_CAPTION, maps.maps(ensemble, chosen_keys(ensemble))))
     for first in range(0, len(keys), MOST_KEYS):
         found.append((CURVE_CAPTION, curves.curves(ensemble, keys[first : first + MOST_KEYS])))
     return found

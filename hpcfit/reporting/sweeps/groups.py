@@ -138,6 +138,13 @@ def shown_unknowns(ensemble: EnsembleResult, most: int) -> list[str]:
     return list(ensemble.parameter_names or unknowns(ensemble))[:most]
 
 
+def chosen_keys(ensemble: EnsembleResult) -> list[str]:
+    """The two keys with the most values, in the order of the grid."""
+    sizes = {key: len(values) for key, values in ensemble.grid.items()}
+    largest = sorted(sizes, key=lambda key: -sizes[key])[:2]
+    return [key for key in sizes if key in largest and sizes[key] > 1]
+
+
 def axis_numbers(values: Sequence[Any]) -> Array | None:
     """The values of a key as numbers; None if they are none."""
     try:

@@ -18,13 +18,6 @@ MOST_ACROSS, MOST_UPWARDS = 5, 8  # labels
 WRITTEN = 48  # cells up to which their numbers stand in a map
 
 
-def chosen_keys(ensemble: EnsembleResult) -> list[str]:
-    """The two keys with the most values, in the order of the grid."""
-    sizes = {key: len(values) for key, values in ensemble.grid.items()}
-    largest = sorted(sizes, key=lambda key: -sizes[key])[:2]
-    return [key for key in sizes if key in largest and sizes[key] > 1]
-
-
 def maps(ensemble: EnsembleResult, keys: Sequence[str]) -> Figure:
     """Success in the first panel, then bias over error and spread over error of some unknowns."""
     names = shown_unknowns(ensemble, MOST_UNKNOWNS)

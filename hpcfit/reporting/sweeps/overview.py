@@ -8,8 +8,8 @@ from hpcfit.records import EnsembleResult
 from hpcfit.reporting.style import literal, styled
 from hpcfit.reporting.sweeps import spectra
 from hpcfit.reporting.sweeps.curves import ROW, draw_curves
-from hpcfit.reporting.sweeps.groups import shown_unknowns
-from hpcfit.reporting.sweeps.maps import MOST_UNKNOWNS, chosen_keys, draw_maps, map_height
+from hpcfit.reporting.sweeps.groups import chosen_keys, shown_unknowns
+from hpcfit.reporting.sweeps.maps import MOST_UNKNOWNS, draw_maps, map_height
 
 MOST_KEYS = 3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from hpcfit.records import Array, EnsembleResult
 from hpcfit.reporting.ensembles.members import good
 from hpcfit.reporting.layout import matched, number
-from hpcfit.reporting.sweeps.groups import axis_numbers, cell_values, value_text
+from hpcfit.reporting.sweeps.groups import axis_numbers, cell_values, chosen_keys, value_text
 
 NOTE = (
     "Exponents: natural logarithm per unit of time, with standard errors; of exponents that vanish the error "
@@ -52,28 +53,30 @@ def figures(ensemble: EnsembleResult) -> list[tuple[str, Any]]:
     """Exponents along the only key, or the largest one over the two keys with the most values."""
     from hpcfit.reporting.spectra.sweep import sweep, sweep_map
 
-    axes = {key: axis_numbers(values) for key, values in ensemble.grid.items() if len(values) > 1}
-    keys = [key for key, values in axes.items() if values is not None]
-    if len(axes) != len(keys) or not keys:
-        return []
-    names = exponents(ensemble)
+    names, keys = exponents(ensemble), chosen_keys(ensemble) or list(ensemble.grid)[:1]
+    shape = tuple(len(values) for values in ensemble.grid.values())
+    axes = [_places(ensemble.grid[key]) for key in keys]
+    first = tuple(slice(None) if key in keys else 0 for key in ensemble.grid)  # of the other keys
     tables = {name: by_cell(ensemble, name) for name in (*names, "dimension", "regular")}
+    picked = {name: [each.reshape(shape)[first] for each in pair] for name, pair in tables.items()}
+    others = [f"{key} = {value_text(values[0])}" for key, values in ensemble.grid.items() if key not in keys]
+    where = f" Here {', '.join(others)}." if others else ""
     if len(keys) == 1:
-        values = axes[keys[0]]
-        assert values is not None
-        heights, errors = (np.stack([tables[name][k] for name in names], axis=1) for k in (0, 1))
-        drawn = sweep(keys[0], values, heights, NORMAL95 * errors, *tables["dimension"], tables["regular"][0])
-        return [(f"Spectra along {keys[0]}, with 95 % intervals.", drawn)]
-    if len(keys) > 2:
-        return []
-    first, second = axes[keys[1]], axes[keys[0]]
-    assert first is not None
-    assert second is not None
-    upwards, across = np.argsort(second), np.argsort(first)
+        heights, errors = (np.stack([picked[name][k] for name in names], axis=1) for k in (0, 1))
+        half, (dimension, its_error) = NORMAL95 * errors, picked["dimension"]
+        drawn = sweep(keys[0], axes[0], heights, half, dimension, its_error, picked["regular"][0])
+        return [(f"Spectra along {keys[0]}, with 95 % intervals.{where}", drawn)]
+    upwards, across = (np.argsort(axis) for axis in axes)
     found = []
-    for name, what in ((names[0], "largest exponent"), ("dimension", "Kaplan-Yorke dimension")):
-        table = tables[name][0].reshape(len(second), len(first))[np.ix_(upwards, across)]
+    for name, what in ((names[0], "largest exponent"), ("dimension", "Kaplan–Yorke dimension")):
+        table = picked[name][0][np.ix_(upwards, across)]
         if np.isfinite(table).any():
-            drawn = sweep_map((keys[1], keys[0]), first[across], second[upwards], table, what)
-            found.append((f"The {what} over {keys[1]} and {keys[0]}.", drawn))
+            drawn = sweep_map((keys[1], keys[0]), axes[1][across], axes[0][upwards], table, what)
+            found.append((f"The {what} over {keys[1]} and {keys[0]}.{where}", drawn))
     return found
+
+
+def _places(values: Sequence[Any]) -> Array:
+    """Numbers where they are, other values one after another."""
+    numbers = axis_numbers(values)
+    return np.arange(1.0, len(values) + 1.0) if numbers is None else numbers
