@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from hpcfit.cluster import slurm
+from hpcfit.cluster.local import cores
 from hpcfit.cluster.profiles import Profile, combined, configuration_file, read_profile
+from hpcfit.cluster.sizing import Sizes, local_sizes, sizes
 from hpcfit.records import InputError, Mistake
 
 OF_SLURM = ("cluster", "partition", "account", "qos", "time", "memory", "max_running", "options")
@@ -47,6 +50,22 @@ def chosen_profile(
     """The command line over the job over the user's profile."""
     table = {key: value for key, value in table.items() if value not in (None, (), [])}
     return combined(combined(read_profile(cluster), table, place), options, "the command line")
+
+
+def use_target(profile: Profile, *, local: bool) -> None:
+    """Machine code is built for the CPU that the profile names, and tried here."""
+    if profile.cpu and not local:
+        os.environ["HPCFIT_CPU"] = profile.cpu
+
+
+def chosen_sizes(
+    profile: Profile, seconds_each: float, members: int, tasks: int | None, *, local: bool
+) -> Sizes:
+    """Tasks for SLURM or for this machine's cores."""
+    if not local:
+        return sizes(members, seconds_each, profile, tasks)
+    slots = profile.max_running or max(cores() // profile.ranks, 1)
+    return local_sizes(members, seconds_each, profile.ranks, slots, tasks)
 
 
 def wants_local(arguments: argparse.Namespace, before: bool | None = None) -> bool:

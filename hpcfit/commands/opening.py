@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -25,8 +26,10 @@ class Opened:
 
     @property
     def job_hash(self) -> str:
-        """As `run` has it for the same ensemble."""
-        return f"{self.inputs.identity}-0"
+        """As `run` has it for the same ensemble; a choice of members is nothing that `run` computes."""
+        chosen = ",".join(map(str, self.plan.chosen))
+        own = hashlib.sha256(chosen.encode()).hexdigest()[:16] if chosen else "0"
+        return f"{self.inputs.identity}-{own}"
 
 
 def opened(folder: Path) -> Opened:
@@ -40,12 +43,12 @@ def opened(folder: Path) -> Opened:
     cells = 1
     for values in plan.grid.values():
         cells *= len(values)
-    members = f"ensemble.members={plan.members // cells}"
-    inputs = load(folder / "job.toml", [*plan.overrides, members], copies)
+    members = [] if plan.chosen else [f"ensemble.members={plan.members // cells}"]
+    inputs = load(folder / "job.toml", [*plan.overrides, *members], copies)
     if inputs.campaign_identity != plan.identity:
         problem = "job.toml or a file in inputs/ is not the one that was submitted"
         raise InputError(Mistake(str(folder), problem, AGAIN))
-    if plan_of(inputs.job).members != plan.members or _holes(plan):
+    if not _is_of(plan, plan_of(inputs.job).members) or _holes(plan):
         raise InputError(Mistake(str(plan_file(folder)), "its tasks are not those of the job", AGAIN))
     return Opened(folder, plan, inputs)
 
@@ -64,6 +67,13 @@ def _compare(campaign: Opened, found: str) -> None:
     if found != campaign.plan.kernel:
         problem = f"the machine code in kernels/ is {found[:8]}, not {campaign.plan.kernel[:8]} of the plan"
         raise InputError(Mistake(str(campaign.folder), problem, AGAIN))
+
+
+def _is_of(plan: Campaign, members: int) -> bool:
+    """Whether the members of the plan are those of the job, or some of them."""
+    if not plan.chosen:
+        return plan.members == members
+    return plan.members == len(plan.chosen) and max(plan.chosen) <= members
 
 
 def _holes(plan: Campaign) -> bool:

@@ -46,15 +46,27 @@ def _has_others_files(folder: Path) -> bool:
 
 
 def prepare(
-    folder: Path, inputs: Inputs, sweep: Sweep, found: Sizes, ranks: int, overrides: Sequence[str]
+    folder: Path,
+    inputs: Inputs,
+    sweep: Sweep,
+    found: Sizes,
+    ranks: int,
+    overrides: Sequence[str],
+    chosen: tuple[int, ...] = (),
 ) -> Campaign:
-    """Make the folder: the job, copies of what it names, the machine code that was loaded, and the plan."""
+    """Make the folder: the job, copies of what it names, the machine code that was loaded, and the plan.
+
+    chosen: these members alone; the overrides then tell of how many.
+    """
     make_folders(folder)
     with replacing(folder / "job.toml") as part:
         part.write_text(inputs.job.document.text, encoding="utf-8")
     copies = {name: _copied(folder, inputs.job.path(name), k) for k, name in enumerate(inputs.hashes)}
     kernel = pin(folder / "kernels")
     plan = replace(planned(inputs, sweep, found, ranks, overrides, kernel), inputs=copies)
+    if chosen:
+        tasks = tuple(slices(0, len(chosen), found.members))
+        plan = replace(plan, members=len(chosen), tasks=tasks, chosen=chosen, overrides=tuple(overrides))
     write_plan(folder, plan)
     return plan
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from hpcfit.cluster.sizing import SHORTEST_LIMIT
 from hpcfit.cluster.times import seconds_of
+from hpcfit.commands.again import again
 from hpcfit.commands.clusters import add_cluster_options, chosen_profile, given_options, wants_local
 from hpcfit.commands.launching import Launch, launch_local, launch_slurm, show_missing
 from hpcfit.commands.opening import check_kernels, opened
@@ -16,7 +17,7 @@ from hpcfit.commands.verb import new_verb
 from hpcfit.files.locks import locked
 from hpcfit.files.submissions import read_submissions
 from hpcfit.jobfile.read import read_document
-from hpcfit.records import Campaign
+from hpcfit.records import Campaign, InputError, Mistake
 from hpcfit.records.submissions import LOCAL, Submission
 
 log = logging.getLogger(__name__)
@@ -29,8 +30,15 @@ def add(verbs: Any) -> None:
         "start what is missing of a campaign",
         "hpcfit resume campaign",
         "hpcfit resume campaign --time 02:00:00 --dry-run",
+        "hpcfit resume campaign --failed --set guess.a=5",
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of the campaign")
+    parser.add_argument(
+        "--failed", action="store_true", help="compute the members that failed again, in DIR/again/1, 2, ..."
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="with --failed: from another guess"
+    )
     add_cluster_options(parser)
     parser.set_defaults(run=run)
 
@@ -43,6 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
     last = submissions[-1] if submissions else None
     local = wants_local(arguments, before=last.state == LOCAL if last else None)
     launch = _launch(arguments, plan, last)
+    if arguments.set and not arguments.failed:
+        problem = "what is missing is computed as the rest was"
+        raise InputError(Mistake("--set", problem, "give --failed, too, or submit into another folder"))
+    if arguments.failed:
+        return again(campaign, launch, arguments.set, local=local, dry_run=arguments.dry_run)
     if arguments.dry_run:
         show_missing(launch, local=local)
         return 0

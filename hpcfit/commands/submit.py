@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import shlex
 import shutil
 from dataclasses import replace
@@ -12,10 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from hpcfit.cluster import slurm
-from hpcfit.cluster.local import cores
 from hpcfit.cluster.profiles import Profile
-from hpcfit.cluster.sizing import Sizes, local_sizes, sizes
-from hpcfit.commands.clusters import add_cluster_options, chosen_profile, given_options, wants_local
+from hpcfit.cluster.sizing import Sizes
+from hpcfit.commands.clusters import (
+    add_cluster_options,
+    chosen_profile,
+    chosen_sizes,
+    given_options,
+    use_target,
+    wants_local,
+)
 from hpcfit.commands.launching import Launch, launch_local, launch_slurm, show_scripts
 from hpcfit.commands.loading import Inputs, load, load_model, placing
 from hpcfit.commands.pilot import Cost, pilot
@@ -64,11 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
         slurm.max_array_size()  # a SLURM that does not answer is told before anything is computed
         _refuse_folder(folder)
     before = existing(folder, inputs)
-    _use_target(profile, local)
+    use_target(profile, local=local)
     sweep = Sweep(inputs, placing(inputs.job, lambda: load_model(inputs.job)))
     cost = placing(inputs.job, lambda: pilot(sweep))
     members = sweep.plan.members - (before.members if before else 0)
-    found = _sizes(arguments, profile, cost, max(members, 1), local)
+    found = chosen_sizes(profile, cost.seconds, max(members, 1), arguments.tasks, local=local)
     found = replace(found, chunk=arguments.chunk or found.chunk)
     _tell(sweep, cost, found, before, local)
     if not arguments.dry_run:
@@ -133,19 +138,6 @@ def _refuse_folder(folder: Path) -> None:
     if "%" in str(folder.absolute()) or "\\" in str(folder.absolute()):
         problem = "SLURM gives % and \\ in the names of folders a meaning of its own"
         raise InputError(Mistake(str(folder), problem, "choose another folder", "-d"))
-
-
-def _use_target(profile: Profile, local: bool) -> None:
-    """Machine code is built for the CPU that the profile names, and tried here."""
-    if profile.cpu and not local:
-        os.environ["HPCFIT_CPU"] = profile.cpu
-
-
-def _sizes(arguments: argparse.Namespace, profile: Profile, cost: Cost, members: int, local: bool) -> Sizes:
-    if local:
-        slots = profile.max_running or max(cores() // profile.ranks, 1)
-        return local_sizes(members, cost.seconds, profile.ranks, slots, arguments.tasks)
-    return sizes(members, cost.seconds, profile, arguments.tasks)
 
 
 def _tell(sweep: Sweep, cost: Cost, found: Sizes, before: Campaign | None, local: bool) -> None:

@@ -174,7 +174,7 @@ class Worker:
 
     def _compute_chunk(self, chunk: Interval, progress: ProgressLine | None) -> None:
         clock, (first, last) = time.perf_counter(), chunk
-        numbers = np.arange(first + 1, last + 1)
+        numbers = np.array(self.task.campaign.plan.numbers(first, last), dtype=np.int64)
         begin, end = self.task.interval
 
         def watch(part: float) -> None:

@@ -90,7 +90,9 @@ def read_plan(folder: Path) -> Campaign:
         tasks = tuple((int(first), int(last)) for first, last in found["tasks"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(Mistake(str(file), f"is damaged: {error}", "submit the job again")) from None
-    return Campaign(**{**vars(plan), "tasks": tasks, "overrides": tuple(plan.overrides)})
+    return Campaign(
+        **{**vars(plan), "tasks": tasks, "overrides": tuple(plan.overrides), "chosen": tuple(plan.chosen)}
+    )
 
 
 def parts(folder: Path) -> list[Part]:

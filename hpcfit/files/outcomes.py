@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hpcfit.files.hdf5 import serial_h5py
+from hpcfit.files.hdf5 import reading, serial_h5py
 from hpcfit.records import Outcome
+
+SUCCESSES = (Outcome.CONVERGED, Outcome.DONE)
 
 
 def failed_members(files: Iterable[Path]) -> dict[str, int]:
@@ -24,9 +26,18 @@ def failed_members(files: Iterable[Path]) -> dict[str, int]:
                 counts.update(_counted(h5py, file))
         except (OSError, KeyError, ValueError):
             continue
-    for success in (Outcome.CONVERGED, Outcome.DONE):
+    for success in SUCCESSES:
         counts.pop(success.name, None)
     return {Outcome[name].value: members for name, members in counts.items()}
+
+
+def numbers_of_failed(result: Path) -> tuple[int, ...]:
+    """The members of a result that ended without success."""
+    with reading(result) as file:
+        names = serial_h5py().check_enum_dtype(file["outcomes"].dtype)
+        well = [names[outcome.name] for outcome in SUCCESSES if outcome.name in names]
+        failed = ~np.isin(file["outcomes"][()], well)
+        return tuple(file["members"][()][failed].tolist())
 
 
 def _counted(h5py: Any, file: Any) -> dict[str, int]:

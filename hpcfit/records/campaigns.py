@@ -13,7 +13,8 @@ Interval = tuple[int, int]  # places of members: from 0 on, the end is not inclu
 class Campaign:
     """What plan.json says: which members there are, and which task computes which of them.
 
-    Place k holds member k + 1. A campaign is extended by more tasks; those that are there stay as they are.
+    Place k holds member k + 1, or the one that was chosen for it. A campaign is extended by more tasks; those
+    that are there stay as they are.
     """
 
     name: str
@@ -30,6 +31,11 @@ class Campaign:
     overrides: tuple[str, ...] = ()  # of the job, as with --set; without the number of members
     inputs: Mapping[str, str] = field(default_factory=dict)  # files in inputs/, by their names in the job
     job_file: str = ""  # where job.toml was copied from
+    chosen: tuple[int, ...] = ()  # the members at all places, where these are not all of the job's
+
+    def numbers(self, first: int, last: int) -> Sequence[int]:
+        """The members at these places."""
+        return self.chosen[first:last] if self.chosen else range(first + 1, last + 1)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from hpcfit.__main__ import main
+from hpcfit.files.results import load
+from hpcfit.records import Outcome
 from tests.minicluster import empty_queue, minicluster
 
 DECAY = """
@@ -58,6 +60,7 @@ def cluster() -> Iterator[Path]:
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The one line that is said when a command is refused."""
+    capsys.readouterr()
     assert main(["-q", *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     return line
@@ -320,3 +323,48 @@ def test_a_disk_without_room(decay: Path, capsys: pytest.CaptureFixture[str]) ->
         assert names(disk) == []
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+STUCK = DECAY.replace("[guess]\nk = 0.4", '[fit]\nmax_iterations = 4\nphases = "exact"\n[guess]\nk = 3.0')
+
+
+def test_what_failed_is_computed_again_from_another_guess(
+    decay: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The members that failed, and no others; with the data that they had. The first result stays."""
+    decay.write_text(STUCK)
+    assert main(["-q", "submit", "decay.toml", "-d", "camp", "--local"]) == 0
+    first = load(decay.parent / "camp" / "result.h5").record
+    failed = [k for k, end in zip(first.members, first.outcomes, strict=True) if end is not Outcome.CONVERGED]
+    assert failed
+    before = (decay.parent / "camp" / "result.h5").read_bytes()
+    other = ["--set", "guess.k=0.5", "--set", "fit.max_iterations=50"]
+    assert main(["-q", "resume", "camp", "--failed", *other]) == 0
+    again = load(decay.parent / "camp" / "again" / "1" / "result.h5").record
+    assert list(again.members) == failed
+    assert set(again.outcomes) == {Outcome.CONVERGED}
+    assert (decay.parent / "camp" / "result.h5").read_bytes() == before
+    member = str(failed[-1])
+    assert main(["-q", "run", "decay.toml", *other, "--member", member]) == 0
+    alone = load(decay.parent / f"decay-{member}.h5").record
+    assert alone.parameters["k"] == again.estimates[-1, list(again.names).index("k")]
+    assert main(["-q", "resume", "camp/again/1", "--failed"]) == 0  # none
+    assert main(["-q", "status", "camp/again/1"]) == 0
+    assert f"{len(failed)} of {len(failed)} done" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--set", "guess.k=1"], "give --failed, too"),
+        (["--failed", "--set", "seed=2"], "would be another experiment"),
+        (["--failed", "--set", "guess.q=2"], "there is no parameter 'q'"),
+    ],
+)
+def test_what_is_not_computed_again(
+    words: list[str], said: str, decay: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decay.write_text(STUCK)
+    assert main(["-q", "submit", "decay.toml", "-d", "camp", "--local"]) == 0
+    assert said in refused(capsys, "resume", "camp", *words)
+    assert not (decay.parent / "camp" / "again").exists()

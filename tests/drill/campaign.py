@@ -92,13 +92,13 @@ def disturb(scene: Scene, members: int, faults: int) -> Counter[str]:
         if made < faults and not result.exists() and done >= 0.9 * members * made / faults:
             kind = kinds[made]
             told = FAULTS[kind](scene)
-            if not told and not empty_queue():
+            if not told and not nobody_at_work():
                 kind, told = "nothing to spoil", "tried again"
             elif told:
                 made += 1
             tally[kind] += bool(told)
             say(f"{made:3} of {faults}, {done:6,} members done: {kind}: {told or 'nobody at work'}")
-        if not result.exists() and empty_queue():
+        if not result.exists() and nobody_at_work():
             tally["resumed"] += 1
             resumed = hpcfit("resume", ".", cwd=scene.folder)
             assert resumed.returncode == 0, resumed.stderr
@@ -107,6 +107,13 @@ def disturb(scene: Scene, members: int, faults: int) -> Counter[str]:
     for twin in scene.twins:
         twin.communicate(timeout=120)
     return tally
+
+
+def nobody_at_work() -> bool:
+    """No job is left, or only such as a controller that was killed forgot to release."""
+    command = ["squeue", "--noheader", "--format=%r"]
+    shown = subprocess.run(command, capture_output=True, text=True)
+    return shown.returncode == 0 and set(shown.stdout.split()) <= {"JobHeldUser"}
 
 
 def compare(folder: Path, members: int) -> None:
