@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hpcfit.files.campaigns import (
@@ -118,6 +118,7 @@ def test_a_folder_without_a_campaign_says_so(tmp_path: Path) -> None:
         read_plan(tmp_path / "file")
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a machine that others use
 @given(INTERVALS)
 def test_gaps_and_intervals_are_every_place_once(intervals: list[tuple[int, int]]) -> None:
     held = {place for first, last in intervals for place in range(first, last)}
