@@ -165,7 +165,7 @@ def _call(
         max_steps=pace.max_steps,
         order=order,
         stop=stop.ctypes.data,
-        covered=covered.ctypes.data,
+        covered=covered.ctypes.data if watch else None,
     )
     attended(lambda: kernel.library.grow(ctypes.byref(job)), stop, covered, watch)
 

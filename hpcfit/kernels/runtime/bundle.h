@@ -19,7 +19,7 @@ typedef struct {
     long max_steps;
     int order;
     volatile int *stop;        /* set from outside to end early; null: never */
-    volatile double *covered;  /* the part of the work that is done */
+    volatile double *covered;  /* the part of the work that is done; null: nobody asks */
 } work;
 
 enum { RUNNING = 0, FINISHED = 1, NOT_FINITE = 2, STEP_FLOOR = 3, STEP_BUDGET = 4, STICKING = 5, TANGENTS_LOST = 6 };

@@ -77,9 +77,9 @@ int grow(const work *job)
     const int failed = !furnish(c, (int)job->tangents, job->n_lanes);
     EACH(l) c->lane[l] = -1;
     EACH(l) c->order.of[l] = job->order;
-    while (!failed && enter(job, c) && !(job->stop && *job->stop)) {
+    for (long round = 0; !failed && enter(job, c) && !(job->stop && *job->stop); round++) {
         step(job, c);
-        if (job->covered) tell(job, c);
+        if (job->covered && round % 64 == 0) tell(job, c);
     }
     clear(c);
     return failed;

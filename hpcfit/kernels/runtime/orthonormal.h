@@ -1,12 +1,12 @@
 /* Gram-Schmidt with the columns in their order (Benettin et al. 1980): modified, all later columns at once. */
 
-/* |column|^2, gathered as a product and the powers of two that were taken out of it; 128 bits: as a sum of logarithms. */
 #ifdef QUAD
 #define NOTHING_NOTED 0
 #else
 #define NOTHING_NOTED 1
 #endif
 
+/* |column|^2, gathered as a product and the powers of two that were taken out of it; 128 bits: as a sum of logarithms. */
 INLINE void note(v *gathered, v *powers, v square, v due)
 {
 #ifdef QUAD
@@ -39,7 +39,7 @@ INLINE real noted(real gathered, real powers)
 
 INLINE v usable(v square) { return at_most(all((real)1e-280), square) * at_most(square, all((real)1e280)); }
 
-/* Take the direction q out of the places from `first` on. */
+/* Take the direction q, that of column k, out of the columns behind it. */
 static void remove_direction(crew *c, const v *q, int k, v due)
 {
     for (int place = (k + 1) / WIDE; place < c->places; place++) {
