@@ -92,6 +92,11 @@ class FrameWriter(Expansion):
         count = max(1, -(-self.tangents // widest))
         return sorted({max(1, self.tangents // count), max(1, -(-self.tangents // count))})
 
+    def _next_states(self, k: str) -> list[str]:
+        """C for the coefficients of the states after order k."""
+        values = [self.base.value(equation, k) for equation in self.equations]
+        return [f"x{i}_[{k} + 1] = over({value}, {k} + 1);" for i, value in enumerate(values)]
+
     def _series(self) -> str:
         """C for the series of the state and of f_x in one loop."""
         recurrences = [*self.base.recurrences, *self.tangent.recurrences]

@@ -94,6 +94,13 @@ static const real inverse[46] = {   /* 1 / k */
     I(30), I(31), I(32), I(33), I(34), I(35), I(36), I(37), I(38), I(39), I(40), I(41), I(42), I(43),
     I(44), I(45)};
 #undef I
+#ifndef QUAD
+#define I(k) (double)(1.0L / k - (long double)(1.0 / k))
+static const double inverse_low[26] = {   /* 1 / k - inverse[k] */
+    0, I(1), I(2), I(3), I(4), I(5), I(6), I(7), I(8), I(9), I(10), I(11), I(12), I(13), I(14), I(15),
+    I(16), I(17), I(18), I(19), I(20), I(21), I(22), I(23), I(24), I(25)};
+#undef I
+#endif
 
 #define EACH(l) for (int l = 0; l < W; l++)
 #define INLINE static inline __attribute__((always_inline))
@@ -104,6 +111,13 @@ INLINE v all(real a) { return (v)_mm512_set1_pd(a); }
 INLINE v all(real a) { return (v)_mm256_set1_pd(a); }
 #else
 INLINE v all(real a) { v r; EACH(l) LANE(r, l) = a; return r; }
+#endif
+
+/* a / k, without the error of 1 / k, which is the same at every step and would make invariants drift. */
+#ifdef QUAD
+INLINE v over(v a, int k) { return a * inverse[k]; }
+#else
+INLINE v over(v a, int k) { return FMA(a, all(inverse[k]), a * inverse_low[k]); }
 #endif
 
 /* a > b ? a : b, a < b ? a : b, |a|, sign > 0 ? yes : no, the root, the flag a <= b (1 or 0), and whether any flag
