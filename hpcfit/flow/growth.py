@@ -80,8 +80,8 @@ def carry_compiled(
     """What `carry` does; the kernel and so the orbit are the same whatever columns are here."""
     good = _finite(bundle) & np.isfinite(reached)
     arrays = _arrays(bundle, good, 1, quad)
-    zero = np.zeros(int(good.sum()))
-    arrays["reached"] = np.stack([reached[good], zero], axis=-1) if quad else reached[good].copy()
+    low = [np.zeros(int(good.sum()))] if quad else []
+    arrays["reached"] = _packed([reached[good], *low])
     if good.any():
         tangents = bundle.frames.shape[-1] if quad or model.kind == "map" else None
         _call(frames_kernel(model, tangents, quad=quad), arrays, pace, first_block=bundle.blocks, watch=None)
@@ -111,7 +111,7 @@ def _arrays(bundle: Bundle, good: Any, blocks: int, quad: bool) -> dict[str, Any
     inputs = zip(("states", "frames", "parameters"), _inputs(bundle), _inputs(low), strict=True)
     pair = (2,) if quad else ()
     return {
-        **{name: np.stack([a[good], b[good]], axis=-1) if quad else a[good] for name, a, b in inputs},
+        **{name: _packed([a[good], b[good]] if quad else [a[good]]) for name, a, b in inputs},
         "logarithms": np.full((count, blocks, k, *pair), np.nan),
         "divergence": np.full((count, blocks, *pair), np.nan),
         "last_time": np.full((count, *pair), np.nan),
@@ -119,6 +119,11 @@ def _arrays(bundle: Bundle, good: Any, blocks: int, quad: bool) -> dict[str, Any
         "steps": np.zeros(count, dtype=np.int64),
         "outcome": np.zeros(count, dtype=np.int32),
     }
+
+
+def _packed(parts: Sequence[Array]) -> Array:
+    """An array as the kernel reads it: rows one after the other, pairs of high and low parts side by side."""
+    return np.array(parts[0] if len(parts) == 1 else np.stack(parts, axis=-1), dtype=float, order="C")
 
 
 def _without_low(bundle: Bundle) -> Bundle:
@@ -134,10 +139,8 @@ def _part(arrays: dict[str, Any], i: int) -> dict[str, Any]:
 def _kernel(model: Model, bundle: Bundle, lanes: int, quad: bool) -> Kernel:
     """Trajectories as lanes, or where they are few, the tangents of each; the bits are the same."""
     k = bundle.frames.shape[-1]
-    one_by_one, in_crews = (
-        lanes * (1 + -(-k // LANES)),
-        -(-lanes // LANES) * (1 + k),
-    )  # about, in state series
+    one_by_one = lanes * (1 + -(-k // LANES))  # series, of states and of places
+    in_crews = -(-lanes // LANES) * (1 + k)
     alone = not quad and model.kind != "map" and (one_by_one < in_crews or k > MOST_IN_LANES)
     return frames_kernel(model, None if alone else k, quad=quad)
 
@@ -167,7 +170,10 @@ def _call(
         stop=stop.ctypes.data,
         covered=covered.ctypes.data if watch else None,
     )
-    attended(lambda: kernel.library.grow(ctypes.byref(job)), stop, covered, watch)
+    codes: list[int] = []
+    attended(lambda: codes.append(kernel.library.grow(ctypes.byref(job))), stop, covered, watch)
+    if any(codes):
+        raise MemoryError(f"no memory for {job.n_lanes} frames of {job.tangents} tangents")
 
 
 def _spread(good: Any, values: Array, done: Array) -> Array:

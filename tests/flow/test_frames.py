@@ -174,6 +174,24 @@ def test_a_driven_system_far_from_the_origin_of_time() -> None:
     np.testing.assert_allclose(near.logarithms, slow.logarithms, atol=1e-11)
 
 
+def test_the_layout_of_arrays_in_memory_does_not_matter() -> None:
+    made = find("lorenz")
+    bundle, options = example_bundle(made, lanes=3), pace(made)
+    turned = replace(
+        bundle,
+        states=np.asfortranarray(bundle.states),
+        frames=np.moveaxis(np.moveaxis(bundle.frames, 2, 0).copy(), 0, 2),
+        parameters=np.broadcast_to(bundle.parameters[0], bundle.parameters.shape),
+    )
+    same(grow(made, turned, **options).bundle, grow(made, bundle, **options).bundle)
+    for method in ("taylor", "taylor128"):
+        carried = [
+            carry(made, each, np.zeros(3, dtype=int), block=1.0, interval=0.3, method=method)
+            for each in (turned, bundle)
+        ]
+        same(carried[0].bundle, carried[1].bundle)
+
+
 def test_128_bits_agree_and_go_on_where_they_stopped() -> None:
     made = find("lorenz")
     bundle, options = example_bundle(made, lanes=2), {"block": 2.0, "interval": 0.5}
