@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from hpcfit.flow.calling import attended
 from hpcfit.flow.frames_reference import vanished
 from hpcfit.flow.progress import STEP_FLOOR, Progress, Watch
-from hpcfit.flow.taylor import BUDGET, FINISHED, NOT_FINITE, STICKING, TANGENT_SLACK, order_for
+from hpcfit.flow.taylor import FINISHED, TANGENT_SLACK, explain, order_for
 from hpcfit.kernels.build import Kernel, frames_kernel
 from hpcfit.kernels.source import HIGHEST_ORDER, HIGHEST_QUAD_ORDER
 from hpcfit.models.define import Model
 from hpcfit.records import Array, Bundle, Carried, Failure, Growth, Outcome
 
-LANES = 8
+LANES = 8  # of the widest vectors
 MOST_IN_LANES = 12  # tangents; more fill the lanes by themselves
 TANGENTS_LOST = 6  # as in runtime/bundle.h
 ORDERS_TOGETHER = 4  # the order is a multiple of it (runtime/frames.h)
@@ -226,23 +226,11 @@ def _failures(
         if good[lane]:
             at = places[lane]
             progress.t[i], progress.state[:, i] = part["last_time"][at], part["states"][at]
-            _explain(model, progress, i, int(outcomes[lane]), pace)
+            if outcomes[lane] == TANGENTS_LOST:
+                progress.failures[i] = vanished(i, float(progress.t[i]))
+            else:
+                explain(model, progress, i, int(outcomes[lane]), pace.max_steps, ahead=pace.block * 2.0**-50)
         elif i not in progress.failures:
             progress.fail(i, Outcome.BAD_INPUT, "the frame is not finite")
         found.append(replace(progress.failures[i], lane=lane))
     return tuple(found)
-
-
-def _explain(model: Model, progress: Progress, i: int, outcome: int, pace: Pace) -> None:
-    """Why a lane that had begun did not finish."""
-    if outcome == BUDGET:
-        progress.fail_spent(i, pace.max_steps)
-    elif outcome == STICKING:
-        progress.fail(i, Outcome.STICKING, "both sides of the kink push the path back to it")
-    elif outcome == TANGENTS_LOST:
-        lost = vanished(i, float(progress.t[i]))
-        progress.fail(i, lost.outcome, lost.cause)
-    elif model.kind == "map":
-        progress.fail(i, Outcome.NOT_FINITE, progress.culprit(i))
-    else:
-        progress.fail_tiny(i, pace.block * 2.0**-50, outcome == NOT_FINITE)

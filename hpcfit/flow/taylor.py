@@ -251,15 +251,19 @@ def _failures(model: Model, arrays: dict[str, Any], max_steps: int) -> tuple[Fai
     for i, lane in enumerate(failed):
         if i in progress.failures:
             continue
-        outcome = int(arrays["outcome"][lane])
-        if outcome == BUDGET:
-            progress.fail_spent(i, max_steps)
-        elif outcome == STICKING:
-            progress.fail(i, Outcome.STICKING, "both sides of the kink push the path back to it")
-        elif model.kind == "map":
-            progress.fail(i, Outcome.NOT_FINITE, progress.culprit(i))
-        else:
-            span = float(arrays["times"][lane, -1] - arrays["times"][lane, 0])
-            progress.fail_tiny(i, span * 2.0**-50, outcome == NOT_FINITE)
+        span = float(arrays["times"][lane, -1] - arrays["times"][lane, 0])
+        explain(model, progress, i, int(arrays["outcome"][lane]), max_steps, ahead=span * 2.0**-50)
     found = [progress.failures[i] for i in sorted(progress.failures)]
     return tuple(Failure(int(failed[f.lane]), f.time, f.outcome, f.cause) for f in found)
+
+
+def explain(model: Model, progress: Progress, i: int, outcome: int, max_steps: int, ahead: float) -> None:
+    """Why a lane stopped where it is; `ahead` is how far to look for an operation without a value."""
+    if outcome == BUDGET:
+        progress.fail_spent(i, max_steps)
+    elif outcome == STICKING:
+        progress.fail(i, Outcome.STICKING, "both sides of the kink push the path back to it")
+    elif model.kind == "map":
+        progress.fail(i, Outcome.NOT_FINITE, progress.culprit(i))
+    else:
+        progress.fail_tiny(i, ahead, outcome == NOT_FINITE)
