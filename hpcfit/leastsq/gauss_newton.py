@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hpcfit.leastsq.anchors import Anchors
 from hpcfit.leastsq.course import Course, Numbers, Problem, linearised
 from hpcfit.leastsq.levels import LEVELS
 from hpcfit.linear.chain import Residuals
@@ -39,37 +40,48 @@ class GaussNewton:
         self.last = np.full(members, np.inf)  # the increment before, where it was taken in full
         self.done = np.zeros(members, dtype=np.int64)
         self.pace = Pace(members)
+        self.anchors = Anchors()
 
     def begin(self, members: Numbers) -> None:
         self.damper.forget(members)
         self.pace.forget(members)
+        if len(members):
+            self.anchors.forget()
         self.last[members], self.done[members] = np.inf, 0
 
     def iterate(self, comm: Any, problem: Problem, course: Course, members: Numbers) -> Numbers:
         members, part, z, chain = linearised(comm, problem, course, members)
         if not len(members):
             return members
-        here = self.solver(comm, chain, z)
+        across = part.across(comm)
+        here = self.solver(comm, self.anchors.added(chain), z)
         increment, last = here.increment, self.last[members]
         course.distance[members] = increment
         spent = self.done[members] >= self.max_iterations
-        arrived = (increment < self.tolerance) | ((increment < FLOOR) & (increment > 0.5 * last))
+        arrived = (increment < self.tolerance) | (
+            (increment < FLOOR) & (increment > self.anchors.pace * last)
+        )
         arrived &= ~spent
 
         def trial(alpha: Any, which: Numbers) -> Residuals:
-            moved = z.take(which).plus(here.step.take(which), alpha)
-            return part.take(which).residuals(comm, moved)
+            step = here.step.take(which)
+            found = part.take(which).residuals(comm, z.take(which).plus(step, alpha))
+            return self.anchors.pulled(found, step, alpha)
 
         alpha = np.where(spent, 0.0, 1.0)
         far = np.flatnonzero((increment >= FLOOR) & ~spent)  # nearer, the test would measure rounding errors
         if len(far):
             alpha[far] = self.damper.damping(here, far, trial, members[far])
-        alpha = self.pace.limited(members, increment, alpha)
+        if across.segments is None:
+            alpha = self.pace.limited(members, increment, alpha)
+        else:
+            self.anchors.learn(across, here, alpha)
         course.move(members, z.plus(here.step, alpha))
         stalled = (alpha == 0.0) & ~spent
         leaving = np.flatnonzero(arrived | stalled | spent)
         if len(leaving):
-            course.spread.keep(part.across(comm), members[leaving], chain, here, leaving, alpha[leaving])
+            free = self.solver(comm, chain, z) if self.anchors.hold else here
+            course.spread.keep(across, members[leaving], chain, free, leaving, alpha[leaving])
         self._end(course, members, arrived, stalled, spent, here.rank < here.freedoms)
         self.last[members] = np.where(alpha == 1.0, increment, np.inf)
         self.done[members] += 1

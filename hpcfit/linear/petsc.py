@@ -29,7 +29,7 @@ MUMPS_OPTIONS = {
     24: 1,  # go on at a zero pivot, and count it
 }
 PREFIX = "hpcfit_"
-WORKSPACES = (50, 400, 3000)  # per cent more than MUMPS expects
+WORKSPACES = (50, 400)  # per cent more than MUMPS expects
 TOO_SMALL, SINGULAR = (-8, -9), -10  # INFOG(1)
 STACK = 1 << 27  # bytes: what Linux keeps free for it
 SUSPICIOUS = 1e-7  # singular values below this part of the largest may be zero, for all that the factors tell
