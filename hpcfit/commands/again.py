@@ -17,7 +17,7 @@ from hpcfit.commands.opening import Opened
 from hpcfit.commands.pilot import pilot
 from hpcfit.commands.preparing import prepare
 from hpcfit.commands.sweeps import Sweep
-from hpcfit.files.campaigns import result_file
+from hpcfit.files.campaigns import is_merged, result_file, unfinished_tasks
 from hpcfit.files.locks import locked
 from hpcfit.files.outcomes import numbers_of_failed
 from hpcfit.records import InputError, Mistake
@@ -32,7 +32,7 @@ def again(campaign: Opened, launch: Launch, changes: Sequence[str], *, local: bo
     """Compute what failed again, with some keys changed."""
     folder = campaign.folder
     _check(changes)
-    if not result_file(folder).exists():
+    if unfinished_tasks(folder, campaign.plan) or not is_merged(folder):
         problem = "not all members have been computed and merged yet"
         raise InputError(Mistake(str(folder), problem, "hpcfit resume it first, or hpcfit merge it"))
     failed = numbers_of_failed(result_file(folder))

@@ -22,7 +22,7 @@ from hpcfit.commands.merging import merged
 from hpcfit.commands.opening import opened
 from hpcfit.commands.progress import ProgressLine
 from hpcfit.commands.standing import alive_jobs, offsets_of
-from hpcfit.files.campaigns import done_members, result_file, unfinished_tasks
+from hpcfit.files.campaigns import done_members, is_merged, unfinished_tasks
 from hpcfit.files.submissions import read_submissions, record_submission
 from hpcfit.records import Campaign, InputError, Mistake
 from hpcfit.records.campaigns import count
@@ -53,7 +53,7 @@ def launch_slurm(launch: Launch) -> int:
     _release_held(alive)
     missing = [task for task in unfinished_tasks(folder, launch.plan) if task not in alive]
     merges = [job for job in alive_jobs(submissions, entries) if job in {each.merge for each in submissions}]
-    if not missing and (merges or (not alive and result_file(folder).exists())):
+    if not missing and (merges or (not alive and is_merged(folder))):
         said = f"{len(alive)} tasks are at work or waiting" if alive else "complete"
         log.info("%s: %s; nothing to submit", folder, said)
         return 0

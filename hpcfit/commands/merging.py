@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,7 @@ def merged(campaign: Opened, *, partial: bool) -> tuple[Path, str]:
     target = result_file(campaign.folder) if not missing else partial_file(campaign.folder)
     members = count(found.held)
     if not missing and _is_merged(target, campaign, found):
+        os.utime(target)  # it is not older than its tasks
         return target, f"all {members:,} members are merged already"
     write_joined(target, _head(campaign, found, partial=bool(missing)), found.held, _pieces(found))
     said = f"{members:,} members of {len(found.tasks):,} tasks"

@@ -64,7 +64,7 @@ def files_of(folder: Path, plan: Campaign) -> Files:
         notes={task: note for task, _, note in campaigns.notes(folder)},
         paces=_paces(folder),
         logs=_logs(folder),
-        merged=campaigns.result_file(folder).exists(),
+        merged=not unfinished and campaigns.is_merged(folder),
     )
 
 

@@ -107,6 +107,15 @@ def finished_tasks(folder: Path) -> set[int]:
     return {int(m[1]) for m in found if m}
 
 
+def is_merged(folder: Path) -> bool:
+    """Whether the result is not older than any task: tasks may have been added, or computed again."""
+    try:
+        merged = result_file(folder).stat().st_mtime_ns
+        return all(task_file(folder, task).stat().st_mtime_ns <= merged for task in finished_tasks(folder))
+    except FileNotFoundError:
+        return False
+
+
 def done_members(folder: Path, plan: Campaign | None = None) -> list[Interval]:
     """The places of the members that are in task or part files, as few intervals as possible.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from importlib import metadata
 from pathlib import Path
@@ -11,7 +12,7 @@ import h5py
 import pytest
 
 from hpcfit.__main__ import main
-from hpcfit.files.campaigns import make_folders, part_file, task_file, write_plan
+from hpcfit.files.campaigns import is_merged, make_folders, part_file, result_file, task_file, write_plan
 from hpcfit.records import Campaign, Part, slices
 
 MEMBERS, TASKS = 1_000_000, 1000
@@ -60,6 +61,16 @@ def test_a_million_members_are_looked_at_within_a_second(
     assert (found["done"], found["missing"]) == (910_000, 90_000)
     assert sum(found["failed"].values()) == 900
     assert min(times) < 1.0
+
+
+def test_a_result_that_is_older_than_a_task_is_not_the_whole(tmp_path: Path) -> None:
+    make_folders(tmp_path)
+    task_file(tmp_path, 0).write_text("")
+    assert not is_merged(tmp_path)
+    result_file(tmp_path).write_text("")
+    assert is_merged(tmp_path)
+    os.utime(task_file(tmp_path, 0), (time.time() + 10, time.time() + 10))
+    assert not is_merged(tmp_path)
 
 
 def test_only_tasks_in_trouble_when_asked_for(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,10 +83,12 @@ def test_more_members_are_added_to_what_is_there(tmp_path: Path) -> None:
     assert_same_numbers(tmp_path / "grown" / "result.h5", tmp_path / "whole" / "result.h5")
 
 
-def test_ctrl_c_leaves_after_a_chunk_and_resume_goes_on(tmp_path: Path) -> None:
-    """The tasks of this machine end with their parent; nothing that was kept is computed again."""
-    decay(tmp_path, 150_000)
-    run = start("submit", "decay.toml", "-d", "camp", "--local", "--chunk", 4000, cwd=tmp_path)
+@pytest.mark.parametrize("how", ["Ctrl-C", "cancel"])
+def test_tasks_here_leave_after_a_chunk_and_resume_goes_on(how: str, tmp_path: Path) -> None:
+    """They end with their parent, ranks under mpirun too; nothing that was kept is computed again."""
+    ranks = ("--ranks", 2) if how == "cancel" else ()
+    decay(tmp_path, 80_000)
+    run = start("submit", "decay.toml", "-d", "camp", "--local", "--chunk", 2000, *ranks, cwd=tmp_path)
     parts = tmp_path / "camp" / "parts"
     wait_for(lambda: parts.is_dir() and any(parts.glob("*.h5")), 60, "a part")
     assert run.poll() is None
@@ -94,21 +96,24 @@ def test_ctrl_c_leaves_after_a_chunk_and_resume_goes_on(tmp_path: Path) -> None:
     states = {task["state"] for task in json.loads(looked.stdout)["tasks"]}
     assert "running" in states
     assert "another hpcfit is at work here" in hpcfit("resume", "camp", cwd=tmp_path).stderr
-    run.send_signal(signal.SIGINT)
+    if how == "cancel":
+        assert hpcfit("cancel", "camp", cwd=tmp_path).returncode == 0
+    else:
+        run.send_signal(signal.SIGINT)
     _, said = run.communicate(timeout=60)
     assert run.returncode == 75, said
     assert "left early with" in said
     kept = sorted(path.name for path in (tmp_path / "camp").glob("*/*.h5"))
+    assert kept
     again = hpcfit("resume", "camp", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert kept
-    np.testing.assert_array_equal(numbers(tmp_path / "camp" / "result.h5")["members"], np.arange(1, 150_001))
+    np.testing.assert_array_equal(numbers(tmp_path / "camp" / "result.h5")["members"], np.arange(1, 80_001))
     assert not list(parts.iterdir())
 
 
 def test_tasks_that_were_killed_are_missing_until_resumed(tmp_path: Path, cluster: Path) -> None:
     """Killed jobs are told with their logs; resume submits these alone, and the merge behind them."""
-    decay(tmp_path, 200_000)
+    decay(tmp_path, 120_000)
     options = ("--partition", "main", "--tasks", 4, "--max-running", 1)
     done = hpcfit("submit", "decay.toml", "-d", "camp", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -127,7 +132,7 @@ def test_tasks_that_were_killed_are_missing_until_resumed(tmp_path: Path, cluste
     second = hpcfit("resume", "camp", cwd=tmp_path)
     assert "nothing to submit" in second.stderr
     wait_for((camp / "result.h5").exists, 90, "the result")
-    np.testing.assert_array_equal(numbers(camp / "result.h5")["members"], np.arange(1, 200_001))
+    np.testing.assert_array_equal(numbers(camp / "result.h5")["members"], np.arange(1, 120_001))
     script = (camp / "scripts" / f"tasks-{min(open_tasks(found))}.sh").read_text()
     assert f"--array={min(open_tasks(found))}-3%1" in script
 
