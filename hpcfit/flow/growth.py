@@ -229,7 +229,8 @@ def _failures(
             if outcomes[lane] == TANGENTS_LOST:
                 progress.failures[i] = vanished(i, float(progress.t[i]))
             else:
-                explain(model, progress, i, int(outcomes[lane]), pace.max_steps, ahead=pace.block * 2.0**-50)
+                ahead, frames = pace.block * 2.0**-50, bundle.frames.shape[-1] >= len(model.states)
+                explain(model, progress, i, int(outcomes[lane]), pace.max_steps, ahead=ahead, frames=frames)
         elif i not in progress.failures:
             progress.fail(i, Outcome.BAD_INPUT, "the frame is not finite")
         found.append(replace(progress.failures[i], lane=lane))

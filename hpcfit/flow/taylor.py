@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from hpcfit.flow.calling import attended
 from hpcfit.flow.progress import STEP_FLOOR, Progress, Watch
+from hpcfit.flow.stops import AT_SURFACES, fail_at_surface, outcome_of
 from hpcfit.kernels.build import Kernel, kernel_for
 from hpcfit.kernels.source import HIGHEST_ORDER, HIGHEST_QUAD_ORDER
 from hpcfit.models.define import Model
 from hpcfit.models.graph import Symbol
 from hpcfit.records import Array, Crossings, Failure, Lanes, Outcome
 
-FINISHED, NOT_FINITE, FLOOR, BUDGET, STICKING = 1, 2, 3, 4, 5  # as in runtime/driver.h
+FINISHED, NOT_FINITE, FLOOR, BUDGET = 1, 2, 3, 4  # as in runtime/driver.h
 TANGENT_SLACK = 100.0  # tangents may err this much more than the state
 FIRST_EVENT_CAPACITY = 1024  # per lane
 
@@ -49,6 +50,9 @@ class _Work(ctypes.Structure):
         ("event_capacity", ctypes.c_long),
         *[(name, ctypes.c_void_p) for name in ("directions", "event_counts", "event_numbers")],
         *[(name, ctypes.c_void_p) for name in ("event_times", "event_states")],
+        ("switch_capacity", ctypes.c_long),
+        *[(name, ctypes.c_void_p) for name in ("switch_counts", "switch_numbers")],
+        *[(name, ctypes.c_void_p) for name in ("switch_times", "switch_states")],
         ("stop", ctypes.c_void_p),
         ("covered", ctypes.c_void_p),
     ]
@@ -257,12 +261,24 @@ def _failures(model: Model, arrays: dict[str, Any], max_steps: int) -> tuple[Fai
     return tuple(Failure(int(failed[f.lane]), f.time, f.outcome, f.cause) for f in found)
 
 
-def explain(model: Model, progress: Progress, i: int, outcome: int, max_steps: int, ahead: float) -> None:
-    """Why a lane stopped where it is; `ahead` is how far to look for an operation without a value."""
+def explain(
+    model: Model,
+    progress: Progress,
+    i: int,
+    outcome: int,
+    max_steps: int,
+    ahead: float,
+    *,
+    frames: bool = False,
+) -> None:
+    """Why a lane stopped where it is; `ahead` is how far to look for an operation without a value.
+
+    `frames`: the lane carried tangents in all directions.
+    """
     if outcome == BUDGET:
         progress.fail_spent(i, max_steps)
-    elif outcome == STICKING:
-        progress.fail(i, Outcome.STICKING, "both sides of the kink push the path back to it")
+    elif outcome_of(outcome) in AT_SURFACES:
+        fail_at_surface(progress, i, outcome, frames=frames)
     elif model.kind == "map":
         progress.fail(i, Outcome.NOT_FINITE, progress.culprit(i))
     else:

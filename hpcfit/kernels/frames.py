@@ -72,6 +72,7 @@ class FrameWriter(Expansion):
             "SERIES": len(self._series_names()),
             "UNIFORMS": len(self.base.uniforms) + len(self.tangent.uniforms),
             "KINKS": len(self.base.kinks),
+            **self._surface_sizes(),
             "BARRIERS": len(self._barriers()),
             "ROWS": self.n + len(self.combinations),
             "COMBINATIONS": len(self.combinations),

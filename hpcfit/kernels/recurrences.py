@@ -75,7 +75,9 @@ def _choice(tape: Tape, r: Recurrence, node: Node) -> Recurrence:
     """One of two series, by the mode of the condition."""
     condition, yes, no = node.arguments
     comparison = tape.graph.nodes[condition]
-    if tape.role[condition] == SERIES and comparison.operation in ("less", "less_equal"):
+    if comparison.operation == "slide":
+        mode = f"mode[KINKS + {int(comparison.value)}]"
+    elif tape.role[condition] == SERIES and comparison.operation in ("less", "less_equal"):
         mode = tape.mode(comparison)
     else:
         mode = f"({tape.at(condition, '0')} * {tape.at(condition, '0')})"  # anything but zero is true

@@ -19,7 +19,7 @@ from hpcfit.kernels.recurrences import CONSTANT, PARTNERS, SERIES, UNIFORM, Recu
 from hpcfit.kernels.text import literal, plain
 from hpcfit.models.graph import Graph, Node, Symbol
 
-ROLES = {"time": SERIES, "state": SERIES, "parameter": UNIFORM, "constant": CONSTANT}
+ROLES = {"time": SERIES, "state": SERIES, "parameter": UNIFORM, "constant": CONSTANT, "slide": SERIES}
 
 
 def normalised(graph: Graph, outputs: Sequence[Symbol]) -> list[Symbol]:
@@ -74,6 +74,24 @@ def _parameters_only(graph: Graph, symbol: Symbol) -> bool:
     return all(graph.nodes[i].operation not in ("time", "state") for i in graph.reachable([symbol]))
 
 
+def kink_of(graph: Graph, node: Node) -> tuple[Symbol, bool]:
+    """The argument g whose sign decides in a sign or comparison, and whether it does so with the other sign."""
+    if node.operation == "sign":
+        return without_sign(Symbol(graph, node.arguments[0]))
+    left, right = (Symbol(graph, argument) for argument in node.arguments)  # less: right - left > 0
+    swapped = left.index > right.index
+    argument, negated = without_sign(graph.apply("subtract", *((left, right) if swapped else (right, left))))
+    return argument, negated != swapped
+
+
+def without_sign(argument: Symbol) -> tuple[Symbol, bool]:
+    """|x| and x < 0 are one kink, not x and -x."""
+    negated = False
+    while argument.node.operation == "negative":
+        argument, negated = Symbol(argument.graph, argument.node.arguments[0]), not negated
+    return argument, negated
+
+
 class Tape:
     """The recurrences of some expressions, in order, and the uniforms and kinks that they use."""
 
@@ -95,7 +113,9 @@ class Tape:
                 continue
             node = self.graph.nodes[index]
             self.role[index] = self._role(node)
-            if node.operation in ("time", "state"):
+            if node.operation == "slide":  # a mode of the lane, see sliding.py
+                self.names[index] = "mode"
+            elif node.operation in ("time", "state"):
                 self.names[index] = "t_" if node.operation == "time" else f"x{int(node.value)}_"
             elif self.role[index] == UNIFORM and node.arguments:
                 self.names[index] = f"u_{index}"
@@ -130,31 +150,24 @@ class Tape:
         if self._fixed_kinks:
             values = [self.at(argument, "0") for argument in node.arguments]
             return f"(2 * {plain(node.operation, values)} - 1)" if len(values) == 2 else plain("sign", values)
-        argument, _ = self._kink(node)
-        self._modes[argument.index] = len(self.kinks)
-        self.kinks.append(argument)
+        self._modes[kink_of(self.graph, node)[0].index] = len(self.kinks)
+        self.kinks.append(kink_of(self.graph, node)[0])
         return str(self.known_mode(node))
+
+    def surface(self, symbol: Symbol) -> tuple[int, bool]:
+        """The number of the kink at the roots of a function, and whether it has the other sign."""
+        argument, negated = without_sign(symbol)
+        if argument.index not in self._modes:
+            self._modes[argument.index] = len(self.kinks)
+            self.kinks.append(argument)
+        return self._modes[argument.index], negated
 
     def known_mode(self, node: Node) -> str | None:
         """The mode of a kink that the tape has met already."""
-        argument, negated = self._kink(node)
+        argument, negated = kink_of(self.graph, node)
         if argument.index not in self._modes:
             return None
         return f"({'-' * negated}mode[{self._modes[argument.index]}])"
-
-    def _kink(self, node: Node) -> tuple[Symbol, bool]:
-        """The argument g whose sign decides, and whether it does so with the other sign."""
-        if node.operation == "sign":
-            argument, negated = Symbol(self.graph, node.arguments[0]), False
-        else:
-            left, right = (
-                Symbol(self.graph, argument) for argument in node.arguments
-            )  # less: right - left > 0
-            negated = left.index > right.index
-            argument = self.graph.apply("subtract", *((left, right) if negated else (right, left)))
-        while argument.node.operation == "negative":  # |x| and x < 0 are one kink, not x and -x
-            argument, negated = Symbol(self.graph, argument.node.arguments[0]), not negated
-        return argument, negated
 
     def truth(self, node: Node) -> str:
         """C for 1 or 0: whether a comparison holds on this side of its kink."""

@@ -66,6 +66,7 @@ class KernelWriter(Expansion):
             "SERIES": len(arrays),
             "UNIFORMS": len(self.base.uniforms) + len(self.tangent.uniforms),
             "KINKS": len(self.base.kinks),
+            **self._surface_sizes(),
             "EVENTS": len(self.events),
             "BARRIERS": len(self._barriers()),
             "ROWS": self.n + len(self.blocks.combinations),

@@ -58,6 +58,8 @@ def plain_lines(
             values = [names[argument] for argument in node.arguments]
             names[index] = f"w{index}"
             lines.append(f"    const v w{index} = {plain(node.operation, values)};")
+        elif node.operation == "slide":
+            names[index] = f"((1 + mode[KINKS + {int(node.value)}]) / 2)"
         elif node.operation == "constant":
             names[index] = f"all({literal(float(node.value))})"
         else:

@@ -10,10 +10,11 @@ import numpy as np
 
 from hpcfit.models.functions import FUNCTIONS
 from hpcfit.models.graph import Graph, Node, Symbol, text
-from hpcfit.models.names import Named, checked_names, nearest
+from hpcfit.models.jumps import Checking, Jump, needed_by, still
+from hpcfit.models.names import Named, checked_names, nearest, split_names
 from hpcfit.records import InputError
 
-Equations = Callable[[Any, Any, Any], Any]  # f(t, u, p): u and p by name or number
+Equations = Callable[..., Any]  # f(t, u, p), or f(t, u, p, s): u, p and signs s by name or number
 KINDS = ("flow", "map")
 
 
@@ -41,6 +42,8 @@ class Model:
     function: Equations | None
     observables: Mapping[str, Symbol] = field(default_factory=dict)
     invariant: Symbol | None = None
+    switches: Mapping[str, Symbol] = field(default_factory=dict)  # Q, whose signs select f (2.1)
+    jumps: tuple[Jump, ...] = ()
     examples: tuple[Example, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
@@ -51,8 +54,8 @@ class Model:
 
     @property
     def smooth(self) -> bool:
-        """True if no equation contains a kink (abs, sign, min, max, where); unknown counts as False."""
-        if self.graph is None:
+        """True without jumps and kinks (abs, sign, min, max, where); unknown counts as False."""
+        if self.graph is None or self.jumps:
             return False
         nodes = (self.graph.nodes[index] for index in self.graph.reachable(self.equations))
         return not any(node.arguments and FUNCTIONS[node.operation].kink for node in nodes)
@@ -76,6 +79,13 @@ class Model:
         raise InputError(f"{self.name}: no state or observable '{name}'; {nearest(name, self.quantities)}")
 
     @property
+    def expressions(self) -> tuple[Symbol, ...]:
+        """All that a traced model is made of."""
+        invariant = () if self.invariant is None else (self.invariant,)
+        known = (*self.equations, *self.observables.values(), *self.switches.values(), *invariant)
+        return (*known, *needed_by(self.jumps))
+
+    @property
     def quantities(self) -> tuple[str, ...]:
         return (*self.states, *self.observables)
 
@@ -95,6 +105,8 @@ def model(
     kind: str = "flow",
     observables: Mapping[str, Equations] | None = None,
     invariant: Equations | None = None,
+    switches: Mapping[str, Equations] | None = None,
+    jumps: Mapping[str, Equations] | None = None,
     examples: Example | Sequence[Example] = (),
     units: Mapping[str, str] | None = None,
     opaque: bool = False,
@@ -102,7 +114,8 @@ def model(
 ) -> Callable[[Equations], Model]:
     """Make a model of f(t, u, p) -> one expression per state; it is called once, with symbols.
 
-    kind="map" makes f the next state. An opaque model is called with numbers, at every step: for
+    `switches` are functions Q(t, u, p) by name; f(t, u, p, s) then gets their signs s, +1 or -1. `jumps` are
+    functions that return a Jump. kind="map" makes f the next state. An opaque model is called with numbers, at every step: for
     functions with branches or look-ups that no expression can hold.
     """
 
@@ -110,9 +123,11 @@ def model(
         owner = name or function.__name__
         if kind not in KINDS:
             raise InputError(f"{owner}: kind '{kind}' is unknown; {nearest(kind, KINDS)}")
-        state_names, parameter_names = checked_names(
-            owner, states, parameters, tuple(observables or {}), units or {}
-        )
+        named = (*(observables or {}), *(switches or {}))
+        state_names, parameter_names = checked_names(owner, states, parameters, named, units or {})
+        split_names(tuple(jumps or {}), owner, "jump")
+        if kind == "map" and (jumps or switches):
+            raise InputError(f"{owner}: a map has no switches and jumps; write where(...) in its equations")
         common: dict[str, Any] = {
             "name": owner,
             "states": state_names,
@@ -123,14 +138,19 @@ def model(
             "description": (function.__doc__ or "").strip(),
         }
         if opaque:
-            if observables or invariant:
-                raise InputError(f"{owner}: observables and invariants need a model that can be traced")
+            if observables or invariant or switches or jumps:
+                what = "observables, invariants, switches and jumps"
+                raise InputError(f"{owner}: {what} need a model that can be traced")
             return Model(graph=None, equations=(), function=function, **common)
         trace = Trace(owner, state_names, parameter_names)
+        signs = trace.switches(switches or {})
+        equations = trace.equations(function)
         return Model(
             graph=trace.graph,
-            equations=trace.equations(function),
+            equations=equations,
             function=None,
+            switches=signs,
+            jumps=trace.jumps(jumps or {}, equations),
             observables={key: trace.expression(body, key) for key, body in (observables or {}).items()},
             invariant=trace.expression(invariant, "the invariant") if invariant else None,
             **common,
@@ -151,10 +171,34 @@ class Trace:
         self.p = Named(
             owner, "parameter", parameters, [self.graph.leaf("parameter", i) for i in range(len(parameters))]
         )
+        self.signs: Named | None = None
+
+    def switches(self, functions: Mapping[str, Equations]) -> dict[str, Symbol]:
+        """The switching functions Q; the equations get their signs."""
+        checking = self.checking(())
+        found = {
+            name: checking.switch(name, self.expression(body, f"switch {name}"))
+            for name, body in functions.items()
+        }
+        if found:
+            values = [self.graph.apply("sign", symbol) for symbol in found.values()]
+            self.signs = Named(self.owner, "switch", tuple(found), values)
+        return found
+
+    def jumps(self, functions: Mapping[str, Equations], equations: Sequence[Symbol]) -> tuple[Jump, ...]:
+        """The jumps that functions of (t, u, p) describe."""
+        checking = self.checking(equations)
+        return tuple(
+            checking.jump(name, self._call(body, f"jump {name}")) for name, body in functions.items()
+        )
+
+    def checking(self, equations: Sequence[Symbol]) -> Checking:
+        return Checking(self.owner, self.states, self._symbol, lambda symbol: still(equations, symbol))
 
     def equations(self, function: Equations) -> tuple[Symbol, ...]:
         """One symbol per state."""
-        returned = self._call(function, "the equations")
+        signs = () if self.signs is None else (self.signs,)
+        returned = self._call(function, "the equations", *signs)
         if isinstance(returned, Symbol | int | float):
             returned = (returned,)
         if not isinstance(returned, tuple | list | np.ndarray):
@@ -175,9 +219,9 @@ class Trace:
     def expression(self, function: Equations, what: str) -> Symbol:
         return self._symbol(self._call(function, what), what)
 
-    def _call(self, function: Equations, what: str) -> Any:
+    def _call(self, function: Equations, what: str, *signs: Named) -> Any:
         try:
-            return function(self.time, self.u, self.p)
+            return function(self.time, self.u, self.p, *signs)
         except InputError as error:
             text = str(error)
             raise InputError(text if text.startswith(f"{self.owner}:") else f"{self.owner}: {text}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,8 @@ def with_states(model: Model, names: Sequence[str]) -> Model:
         equations=(*(translated[equation.index] for equation in model.equations), *rest),
         observables={name: translated[symbol.index] for name, symbol in model.observables.items()},
         invariant=None if model.invariant is None else translated[model.invariant.index],
+        switches={name: translated[symbol.index] for name, symbol in model.switches.items()},
+        jumps=tuple(jump.translated(lambda symbol: translated[symbol.index]) for jump in model.jumps),
         **common,
     )
 
@@ -43,12 +45,9 @@ def with_states(model: Model, names: Sequence[str]) -> Model:
 def _translation(model: Model, moved: Sequence[str], kept: Sequence[str]) -> tuple[Graph, dict[int, Symbol]]:
     """A new graph with all that the model needs, and its symbols by their numbers in the old one."""
     assert model.graph is not None
-    needed: Iterable[Symbol] = (*model.equations, *model.observables.values())
-    if model.invariant is not None:
-        needed = (*needed, model.invariant)
     graph = Graph()
     translated: dict[int, Symbol] = {}
-    for index in model.graph.reachable(needed):
+    for index in model.graph.reachable(model.expressions):
         node = model.graph.nodes[index]
         if node.arguments:
             translated[index] = graph.apply(node.operation, *(translated[k] for k in node.arguments))

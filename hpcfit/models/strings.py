@@ -11,7 +11,8 @@ from hpcfit.models import math
 from hpcfit.models.define import KINDS, Example, Model, Trace
 from hpcfit.models.functions import FUNCTIONS
 from hpcfit.models.graph import Graph, Symbol
-from hpcfit.models.names import checked_names, nearest
+from hpcfit.models.jumps import ROOTS, Checking, Jump
+from hpcfit.models.names import checked_names, nearest, split_names
 from hpcfit.records import InputError
 
 LONGEST = 10_000  # characters of one expression
@@ -154,13 +155,20 @@ def model_from_strings(
     kind: str = "flow",
     observables: Mapping[str, str] | None = None,
     invariant: str | None = None,
+    switches: Mapping[str, str] | None = None,
+    jumps: Mapping[str, Mapping[str, Any]] | None = None,
     units: Mapping[str, str] | None = None,
     examples: Sequence[Example] = (),
 ) -> Model:
-    """A model whose right-hand sides are strings: {"x": "sigma*(y - x)", ...}."""
-    state_names, parameter_names = checked_names(
-        name, states, parameters, tuple(observables or {}), units or {}
-    )
+    """A model whose right-hand sides are strings: {"x": "sigma*(y - x)", ...}.
+
+    The name of a switch stands for its sign; jumps are tables such as {"falls": "y", "to": {"v": "-v"}}.
+    """
+    named = (*(observables or {}), *(switches or {}))
+    state_names, parameter_names = checked_names(name, states, parameters, named, units or {})
+    split_names(tuple(jumps or {}), name, "jump")
+    if kind == "map" and (jumps or switches):
+        raise InputError(f"{name}: a map has no switches and jumps; write where(...) in its equations")
     if kind not in KINDS:
         raise InputError(f"{name}: kind '{kind}' is unknown; {nearest(kind, KINDS)}")
     for key in equations:
@@ -179,19 +187,47 @@ def model_from_strings(
         except InputError as error:
             raise InputError(f"{name}: {what}: {error}") from None
 
+    checking = trace.checking(())
+    signs = {
+        key: checking.switch(key, expression(f"switch {key}", body)) for key, body in (switches or {}).items()
+    }
+    symbols |= {key: trace.graph.apply("sign", symbol) for key, symbol in signs.items()}
+    slopes = tuple(expression(f"equation of {key}", equations[key]) for key in state_names)
     return Model(
         name=name,
         states=state_names,
         parameters=parameter_names,
         kind=kind,
         graph=trace.graph,
-        equations=tuple(expression(f"equation of {key}", equations[key]) for key in state_names),
+        equations=slopes,
         function=None,
+        switches=signs,
+        jumps=_jumps(trace.checking(slopes), jumps or {}, expression),
         observables={key: expression(f"observable {key}", body) for key, body in (observables or {}).items()},
         invariant=expression("invariant", invariant) if invariant else None,
         examples=tuple(examples),
         units=dict(units or {}),
     )
+
+
+def _jumps(
+    checking: Checking, tables: Mapping[str, Mapping[str, Any]], expression: Callable[[str, str], Symbol]
+) -> tuple[Jump, ...]:
+    """Jumps from tables whose entries are expressions; numbers are welcome, too."""
+
+    def each(what: str, given: Any) -> Symbol:
+        return expression(what, given if isinstance(given, str) else repr(float(given)))
+
+    found = []
+    for name, table in tables.items():
+        places: dict[str, Any] = {
+            word: each(f"jump {name}: {word}", table[word])
+            for word in (*ROOTS, "at", "every")
+            if table.get(word) is not None
+        }
+        to = {state: each(f"jump {name}: {state}", body) for state, body in table.get("to", {}).items()}
+        found.append(checking.jump(name, Jump(to, **places, count=table.get("count"))))
+    return tuple(found)
 
 
 def expression_of(model: Model, source: str) -> Symbol:

@@ -3,6 +3,7 @@
    empty at the end, trajectories take turns block by block. */
 #include <stdlib.h>
 
+#include "surfaces.h"
 #include "wide.h"
 #include "bundle.h"
 
@@ -12,7 +13,7 @@ typedef struct {
     long lane[W], number[W];                   /* lane -1: nobody; number: of the block, in this call */
     v occupied;                                /* flags: somebody is here */
     v x[N], x_low[N];                          /* the state, with what its last bits cannot hold */
-    v p[NP + 1], u[UNIFORMS + 1], mode[KINKS + 1], factors[PRODUCTS + 1];
+    v p[NP + 1], u[UNIFORMS + 1], mode[MODES], factors[PRODUCTS + 1];
     v t, t0, t0_low;                           /* the time, and that of the begin of the block */
     v at, since, length;                       /* since the begin of the block: now, when last orthonormal, its end */
     v steps, spread;                           /* spread: integral of the trace */
@@ -23,6 +24,7 @@ typedef struct {
     long *queue, head, waiting;                /* [n_lanes] a ring of those without a place */
     long behind;                               /* blocks that have ended, of all lanes */
     int turns;                                 /* whether a place is given up at the end of a block */
+    meetings meets;
     int tangents, places, blocks;
     struct { int first, width; } *block;       /* places that are moved together */
     struct { int first, stride; } *where;      /* of each place in S */
@@ -59,6 +61,7 @@ static void begin_block(const work *job, crew *c, int l)
         LANE(c->powers[k], l) = 0;
     }
     for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
+    c->meets.count[0][l] = -1;
     c->stuck[l] = c->crowded[l] = 0;
 }
 

@@ -11,12 +11,12 @@ static void attend(const work *job, crew *c, v h, v check, v arrived, const int 
         if (LANE(check, l) != 0) {   /* not finite: the lane stays where it was */
             for (int i = 0; i < N; i++) LANE(c->x[i], l) = LANE(c->s[i * STRIDE], l);
             leave(job, c, l, NOT_FINITE);
-        } else if (c->stuck[l]) leave(job, c, l, STICKING);
+        } else if (c->stuck[l]) leave(job, c, l, c->stuck[l]);
         else if (LANE(arrived, l)) continue;
         else if (crossed[l] >= 0) {
             cross(job, c, l, crossed[l]);
             c->crowded[l] = tiny ? c->crowded[l] + 1 : 0;   /* crossings that pile up never end (Zeno) */
-            if (c->crowded[l] > MOST_CROWDED) leave(job, c, l, STICKING);
+            if (c->crowded[l] > MOST_CROWDED) leave(job, c, l, ZENO | (crossed[l] + 1) << 8);
         } else {
             for (int j = 0; j < KINKS; j++) c->fresh[j][l] = 0;
             if (tiny) leave(job, c, l, STEP_FLOOR);
@@ -53,7 +53,7 @@ static void end_step(const work *job, crew *c, v h, v next, v arrived, const int
     c->t = c->t0 + (c->at + c->t0_low);
     c->steps += c->occupied;
     const v tiny = at_most(h, all(job->floor * job->block)) * (1 - arrived);
-    if (KINKS || any((check + tiny) * c->occupied)) attend(job, c, h, check, arrived, crossed);
+    if (SURFACES || any((check + tiny) * c->occupied)) attend(job, c, h, check, arrived, crossed);
     v due = larger(arrived, at_most(all(job->interval), c->at - c->since)) * c->occupied;
     if (any(due)) settle_frames(job, c, due, arrived);
     const v spent = at_most(all(job->max_steps), c->steps) * c->occupied;

@@ -4,6 +4,7 @@
 #define MOST_CROWDED 64   /* crossings in a row with steps below the floor */
 enum { RUNNING = 0, FINISHED = 1, NOT_FINITE = 2, STEP_FLOOR = 3, STEP_BUDGET = 4, STICKING = 5 };
 
+#include "surfaces.h"
 #include "work.h"
 #ifndef QUAD
 #include "transpose.h"
@@ -12,7 +13,7 @@ enum { RUNNING = 0, FINISHED = 1, NOT_FINITE = 2, STEP_FLOOR = 3, STEP_BUDGET = 
 typedef struct {
     long lane[W], next[W], steps[W], due[W];   /* lane -1: nobody; due: outputs inside the present step */
     long times[W];                             /* where the times of the lane begin */
-    v x[N], S[N][N + NP + 1], p[NP + 1], u[UNIFORMS + 1], mode[KINKS + 1];
+    v x[N], S[N][N + NP + 1], p[NP + 1], u[UNIFORMS + 1], mode[MODES];
     v t, t_low;                                /* the time, with what its last bit cannot hold */
     v end;
     orders order;
@@ -20,6 +21,7 @@ typedef struct {
     v natural[NP + 1];                         /* 1 / |parameter|, or 1 */
     v s[SERIES * STRIDE];
     int fresh[KINKS + 1][W], stuck[W], crowded[W];         /* fresh: the path has just crossed this kink */
+    meetings meets;
     real side[EVENTS + 1][W];                  /* of each event's g: 0 where it is not known yet */
     int met[EVENTS + 1][W];                    /* met: the path is on g = 0 */
     v held[HELD * STRIDE];
@@ -80,6 +82,7 @@ INLINE void take_place(const work *job, crew *c, int l, long lane)
     for (int j = 0; j < EVENTS; j++) c->side[j][l] = c->met[j][l] = 0;
     if (EVENTS && job->event_counts) job->event_counts[lane] = 0;
     for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
+    c->meets.count[0][l] = -1;
 }
 
 #ifndef QUAD
@@ -212,6 +215,7 @@ static void write_inside(const work *job, crew *c, int order, long rounds)
 
 #include "tangents.h"
 #include "roots.h"
+#include "switching.h"
 #include "kinks.h"
 #include "events.h"
 
@@ -250,11 +254,11 @@ static void end_step(const work *job, crew *c, v h, v reach, const int *crossed)
         if (arrived) {
             write_end(job, c, l, c->next[l]);
             leave(job, c, l, FINISHED);
-        } else if (c->stuck[l]) leave(job, c, l, STICKING);
+        } else if (c->stuck[l]) leave(job, c, l, c->stuck[l]);
         else if (crossed[l] >= 0) {
             cross(job, c, l, crossed[l]);
             c->crowded[l] = tiny ? c->crowded[l] + 1 : 0;   /* crossings that pile up never end (Zeno) */
-            if (c->crowded[l] > MOST_CROWDED) leave(job, c, l, STICKING);
+            if (c->crowded[l] > MOST_CROWDED) leave(job, c, l, ZENO | (crossed[l] + 1) << 8);
         } else {
             for (int j = 0; j < KINKS; j++) c->fresh[j][l] = 0;
             if (tiny) leave(job, c, l, STEP_FLOOR);

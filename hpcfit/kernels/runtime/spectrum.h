@@ -42,6 +42,7 @@ static void jump(const work *job, crew *c, int l, const v *gradient, real fall, 
 }
 #endif
 
+#include "switching_frames.h"
 #include "kinks.h"
 #include "course.h"
 

@@ -25,6 +25,11 @@ typedef struct {
     int *event_numbers;        /* [n_lanes][event_capacity] */
     double *event_times;       /* [n_lanes][event_capacity] */
     double *event_states;      /* [n_lanes][event_capacity][N] */
+    long switch_capacity;      /* per lane; further ones are counted, not stored */
+    long *switch_counts;       /* [n_lanes], or null: nobody asks which surfaces lanes met */
+    int *switch_numbers;       /* [n_lanes][switch_capacity] kinks, ends of slides, jumps at times */
+    double *switch_times;      /* [n_lanes][switch_capacity] */
+    double *switch_states;     /* [n_lanes][switch_capacity][N] before it */
     volatile int *stop;        /* set from outside to end early; null: never */
     volatile double *covered;  /* the part of the work that is done */
 } work;
