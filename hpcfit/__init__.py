@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from hpcfit import math
 from hpcfit.models.define import Example, model
+from hpcfit.models.jumps import Jump
 from hpcfit.records import InputError, Noise
 from hpcfit.shooting.experiments import Experiment
 from hpcfit.studies.fit import fit
@@ -18,6 +19,7 @@ __all__ = [
     "Example",
     "Experiment",
     "InputError",
+    "Jump",
     "Noise",
     "__version__",
     "fit",

@@ -49,6 +49,7 @@ def propagate(
     method: str | None = None,
     max_steps: int | None = None,
     events: Sequence[Event] = (),
+    switchings: bool = False,
     reuse: Lanes | None = None,
     watch: Watch | None = None,
 ) -> Lanes:
@@ -56,7 +57,8 @@ def propagate(
 
     times (T,) for all lanes or (L, T); starts (n,) or (L, n); parameters (n_p,) or (L, n_p).
     A lane that fails is reported in `failures` with time and cause; the others finish. `watch` is told the
-    part of the whole time that has been covered. `events` are met on the way and listed in `crossings`.
+    part of the whole time that has been covered. `events` are met on the way and listed in `crossings`; with
+    `switchings`, the model's own switches and jumps are listed, too.
     `reuse` gives the memory of an earlier result, which is then lost, to this one.
     """
     grid, start_lanes, parameter_lanes = _as_lanes(model, times, starts, parameters)
@@ -75,11 +77,14 @@ def propagate(
                 max_steps=budget,
                 quad=method == "taylor128",
                 events=events,
+                switchings=switchings,
                 reuse=reuse,
                 watch=watch,
             )
         if events:
             raise InputError(f'{model.name}: events need the compiled series; use method = "taylor"')
+        if model.jumps:
+            raise InputError(f'{model.name}: jumps need the compiled series; use method = "taylor"')
         progress = Progress.begin(model, grid, start_lanes, parameter_lanes, sensitivities)
         progress.watch = watch
         if model.kind == "map":

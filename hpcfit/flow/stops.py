@@ -35,7 +35,9 @@ def fail_at_surface(progress: Progress, i: int, code: int, *, frames: bool = Fal
         progress.fail(i, Outcome.UNDECIDED, f"{cause}; begin beside it, or change its function")
     elif frames and _slides(model):
         cause = f"the path slides along {name}, at {place}, which forgets a direction"
-        progress.fail(i, Outcome.STICKING, f"{cause}: one exponent is minus infinity; ask for fewer exponents")
+        progress.fail(
+            i, Outcome.STICKING, f"{cause}: one exponent is minus infinity; ask for fewer exponents"
+        )
     else:
         progress.fail(i, Outcome.STICKING, f"both sides of {name} push the path back to it, at {place}")
 

@@ -69,6 +69,7 @@ def taylor(
     max_steps: int,
     quad: bool = False,
     events: Sequence[Event] = (),
+    switchings: bool = False,
     reuse: Lanes | None = None,
     watch: Watch | None = None,
 ) -> Lanes:
@@ -82,6 +83,7 @@ def taylor(
             "sensitivities": sensitivities,
             "tolerance": tolerance,
             "max_steps": max_steps,
+            "switchings": switchings,
         }
         part = (times[good], starts[good], parameters[good])
         able = taylor(model, *part, **options, quad=quad, events=events, watch=watch) if good.any() else None
@@ -100,9 +102,14 @@ def taylor(
         "outcome": np.zeros(n_lanes, dtype=np.int32),
     }
     kernel = kernel_for(model, quad=quad, events=[event.expression for event in events])
-    capacity = FIRST_EVENT_CAPACITY if events else 0
+    kinds = [*(["event"] if events else []), *(["switch"] if switchings else [])]
+    arrays |= (
+        {"directions": np.array([event.direction for event in events], dtype=np.int32)} if events else {}
+    )
+    capacity = FIRST_EVENT_CAPACITY if kinds else 0
     while True:
-        arrays |= _event_arrays(events, n_lanes, n, capacity, pair)
+        for kind in kinds:
+            arrays |= _meeting_arrays(kind, n_lanes, n, capacity, pair)
         call_kernel(
             kernel,
             arrays,
@@ -111,9 +118,11 @@ def taylor(
             tolerance=tolerance,
             max_steps=max_steps,
             event_capacity=capacity,
+            switch_capacity=capacity,
             watch=watch,
         )
-        if not events or (needed := int(arrays["event_counts"].max())) <= capacity:
+        needed = max((int(arrays[f"{kind}_counts"].max()) for kind in kinds), default=0)
+        if needed <= capacity:
             break
         capacity = needed  # the path is the same every time, so the second time is enough
     parts = (
@@ -130,7 +139,8 @@ def taylor(
             part.get("by_parameters"),
             failures,
             part["steps"],
-            _crossings(part),
+            _crossings(part, "event"),
+            _crossings(part, "switch"),
         )
         for part in parts
     ]
@@ -145,14 +155,16 @@ def _joined(refused: Lanes, lanes: Lanes | None, numbers: NDArray[np.int64]) -> 
         if getattr(lanes, name) is not None:
             getattr(refused, name)[numbers] = getattr(lanes, name)
     failures = [*refused.failures, *(replace(f, lane=int(numbers[f.lane])) for f in lanes.failures)]
-    crossings = lanes.crossings and replace(lanes.crossings, lanes=numbers[lanes.crossings.lanes])
+    crossings, switchings = (
+        met and replace(met, lanes=numbers[met.lanes]) for met in (lanes.crossings, lanes.switchings)
+    )
     low = (
         _joined(replace(refused, states=np.full_like(refused.states, np.nan)), lanes.low, numbers)
         if lanes.low
         else None
     )
     ordered = tuple(sorted(failures, key=lambda failure: failure.lane))
-    return replace(refused, failures=ordered, crossings=crossings, low=low)
+    return replace(refused, failures=ordered, crossings=crossings, switchings=switchings, low=low)
 
 
 def _room(reuse: Lanes | None, name: str, shape: tuple[int, ...]) -> Array:
@@ -163,30 +175,30 @@ def _room(reuse: Lanes | None, name: str, shape: tuple[int, ...]) -> Array:
     return np.empty(shape)
 
 
-def _event_arrays(
-    events: Sequence[Event], n_lanes: int, n: int, capacity: int, pair: tuple[int, ...]
-) -> dict[str, Any]:
-    if not events:
-        return {}
+def _meeting_arrays(kind: str, n_lanes: int, n: int, capacity: int, pair: tuple[int, ...]) -> dict[str, Any]:
+    """Room for what lanes meet: events or switches."""
     return {
-        "directions": np.array([event.direction for event in events], dtype=np.int32),
-        "event_counts": np.zeros(n_lanes, dtype=np.int64),
-        "event_numbers": np.zeros((n_lanes, capacity), dtype=np.int32),
-        "event_times": np.full((n_lanes, capacity, *pair), np.nan),
-        "event_states": np.full((n_lanes, capacity, n, *pair), np.nan),
+        f"{kind}_counts": np.zeros(n_lanes, dtype=np.int64),
+        f"{kind}_numbers": np.zeros((n_lanes, capacity), dtype=np.int32),
+        f"{kind}_times": np.full((n_lanes, capacity, *pair), np.nan),
+        f"{kind}_states": np.full((n_lanes, capacity, n, *pair), np.nan),
     }
 
 
-def _crossings(part: dict[str, Any]) -> Crossings | None:
-    """The filled places of the event arrays, by lane and time."""
-    if "event_counts" not in part:
+def _crossings(part: dict[str, Any], kind: str) -> Crossings | None:
+    """The filled places of such arrays, by lane and time."""
+    if f"{kind}_counts" not in part:
         return None
-    lanes, places = np.nonzero(np.arange(part["event_times"].shape[1]) < part["event_counts"][:, None])
-    times = part["event_times"][lanes, places]
-    order = np.lexsort((times, lanes))
+    counts, times, numbers = (part[f"{kind}_{what}"] for what in ("counts", "times", "numbers"))
+    lanes, places = np.nonzero(np.arange(times.shape[1]) < counts[:, None])
+    order = np.lexsort((times[lanes, places], lanes))
     lanes, places = lanes[order], places[order]
-    numbers = part["event_numbers"][lanes, places].astype(np.int64)
-    return Crossings(lanes, numbers, times[order], part["event_states"][lanes, places])
+    return Crossings(
+        lanes,
+        numbers[lanes, places].astype(np.int64),
+        times[lanes, places],
+        part[f"{kind}_states"][lanes, places],
+    )
 
 
 def _inputs(times: Array, starts: Array, parameters: Array) -> dict[str, Array]:
@@ -215,6 +227,7 @@ def call_kernel(
     tolerance: float,
     max_steps: int,
     event_capacity: int = 0,
+    switch_capacity: int = 0,
     watch: Watch | None = None,
 ) -> None:
     """Call the kernel; where somebody watches, in a thread of its own, so that it can be interrupted.
@@ -236,6 +249,7 @@ def call_kernel(
         floor=STEP_FLOOR,
         max_steps=max_steps,
         event_capacity=event_capacity,
+        switch_capacity=switch_capacity,
         order=order_for(tolerance, HIGHEST_QUAD_ORDER if kernel.quad else HIGHEST_ORDER),
         stop=stop.ctypes.data,
         covered=covered.ctypes.data,

@@ -116,7 +116,9 @@ class Expansion:
             parts = [self._series_table("kink_series[KINKS]", self.base.kinks), *parts]
             values = [(f"g[{j}]", kink) for j, kink in enumerate(self.base.kinks)]
             parts.append(function(f"static void kink_values{arguments}v *g)", self._plain(values)))
-            gradients = function(f"static void kink_gradients{arguments}v *g)", self._plain(self._gradients()))
+            gradients = function(
+                f"static void kink_gradients{arguments}v *g)", self._plain(self._gradients())
+            )
             parts.append(gradients)
         if self.slides:
             parts.append(self._slides())
@@ -152,7 +154,9 @@ class Expansion:
         """Which kink a path slides along, what drives it off, and which of them do not go together."""
         kinks = [self.base.surface(slide.kink)[0] for slide in self.slides]
         of_kink = [kinks.index(j) if j in kinks else -1 for j in range(len(self.base.kinks))]
-        rows = ", ".join(f"{{{', '.join(str(int(e)) for e in row)}}}" for row in coupled(self.graph, self.slides))
+        rows = ", ".join(
+            f"{{{', '.join(str(int(e)) for e in row)}}}" for row in coupled(self.graph, self.slides)
+        )
         return "\n".join(
             [
                 f"static const short slide_kink[SLIDES] = {{{', '.join(map(str, kinks))}}};",

@@ -23,7 +23,11 @@ def landings_text(model: Model, surface: Surface, plain: Plain) -> str:
     maps, slopes = [], []
     for number, jump in enumerate(model.jumps):
         after = [jump.to.get(name, state) for name, state in zip(model.states, states, strict=True)]
-        maps += [f"    if (jump == {number}) {{", *plain([(f"y[{i}]", each) for i, each in enumerate(after)]), "    }"]
+        maps += [
+            f"    if (jump == {number}) {{",
+            *plain([(f"y[{i}]", each) for i, each in enumerate(after)]),
+            "    }",
+        ]
         outputs = []
         for k, leaf in enumerate([*leaves, model.graph.leaf("time")]):
             for i, entry in enumerate(derivative(after, leaf)):
@@ -33,7 +37,10 @@ def landings_text(model: Model, surface: Surface, plain: Plain) -> str:
     parts = [
         _root_table(model, surface),
         function(f"static void landing(int jump, {ARGUMENTS}, v *y)", maps),
-        function(f"static void landing_slopes(int jump, {ARGUMENTS}, v *by_state, v *by_parameter, v *by_time)", slopes),
+        function(
+            f"static void landing_slopes(int jump, {ARGUMENTS}, v *by_state, v *by_parameter, v *by_time)",
+            slopes,
+        ),
         _rhythms(model, leaves, plain),
     ]
     return "\n\n".join(part for part in parts if part)

@@ -92,6 +92,30 @@ def without_sign(argument: Symbol) -> tuple[Symbol, bool]:
     return argument, negated
 
 
+def _ratio_of_signs(a: Symbol, b: Symbol) -> int:
+    """1 if two sums have the same terms, -1 if all of them have the other sign, else 0."""
+    left, right = _terms(a), _terms(b)
+    if left == right:
+        return 1
+    return -1 if left == {index: -count for index, count in right.items()} else 0
+
+
+def _terms(symbol: Symbol) -> dict[int, int]:
+    """A sum as its terms and how often each occurs."""
+    counts: dict[int, int] = {}
+    waiting = [(symbol, 1)]
+    while waiting:
+        part, sign = waiting.pop()
+        arguments = [Symbol(part.graph, argument) for argument in part.node.arguments]
+        if part.node.operation == "negative":
+            waiting.append((arguments[0], -sign))
+        elif part.node.operation in ("add", "subtract"):
+            waiting += [(arguments[0], sign), (arguments[1], sign if part.node.operation == "add" else -sign)]
+        else:
+            counts[part.index] = counts.get(part.index, 0) + sign
+    return {index: count for index, count in counts.items() if count}
+
+
 class Tape:
     """The recurrences of some expressions, in order, and the uniforms and kinks that they use."""
 
@@ -157,9 +181,13 @@ class Tape:
     def surface(self, symbol: Symbol) -> tuple[int, bool]:
         """The number of the kink at the roots of a function, and whether it has the other sign."""
         argument, negated = without_sign(symbol)
-        if argument.index not in self._modes:
-            self._modes[argument.index] = len(self.kinks)
-            self.kinks.append(argument)
+        for number, kink in enumerate(self.kinks):
+            if argument.index == kink.index or (same := _ratio_of_signs(argument, kink)) == 1:
+                return number, negated
+            if same == -1:
+                return number, not negated
+        self._modes[argument.index] = len(self.kinks)
+        self.kinks.append(argument)
         return self._modes[argument.index], negated
 
     def known_mode(self, node: Node) -> str | None:

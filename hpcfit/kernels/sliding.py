@@ -49,17 +49,17 @@ def with_sliding(model: Model) -> tuple[tuple[Symbol, ...], list[Slide]]:
         if len(steered) == 1:  # g is a function of one state: dg/dt = 0 says exactly how it moves
             along[steered[0]] = -(by_time / by_state[steered[0]])
         flag = graph.leaf("slide", len(slides))
-        equations = tuple(
-            graph.apply("where", flag, a, f) for a, f in zip(along, equations, strict=True)
-        )
+        equations = tuple(graph.apply("where", flag, a, f) for a, f in zip(along, equations, strict=True))
         slides.append(Slide(kink, (drifts[0], drifts[1])))
     return (equations if slides else model.equations), slides
 
 
 def coupled(graph: Graph, slides: Sequence[Slide]) -> list[list[bool]]:
     """Whether what keeps a path on one kink depends on the side of another."""
-    return [[_depends(graph, a, slides, j) or _depends(graph, b, slides, i) for j, b in enumerate(slides)]
-            for i, a in enumerate(slides)]
+    return [
+        [_depends(graph, a, slides, j) or _depends(graph, b, slides, i) for j, b in enumerate(slides)]
+        for i, a in enumerate(slides)
+    ]
 
 
 def _depends(graph: Graph, slide: Slide, slides: Sequence[Slide], other: int) -> bool:

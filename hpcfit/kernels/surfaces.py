@@ -35,7 +35,9 @@ class Surfaces:
 def surfaces(model: Model) -> Surfaces:
     """The surfaces of a traced model."""
     made = Expansion(model)
-    declared = {without_sign(symbol)[0].index: f"the switch {name}" for name, symbol in model.switches.items()}
+    declared = {
+        without_sign(symbol)[0].index: f"the switch {name}" for name, symbol in model.switches.items()
+    }
     at_root: dict[int, list[str]] = {}
     for jump in model.jumps:
         if not jump.timed:

@@ -57,7 +57,9 @@ class Jump:
             return None if symbol is None else new(symbol)
 
         places = {word: each(getattr(self, word)) for word in (*ROOTS, "at", "every")}
-        return Jump({key: new(value) for key, value in self.to.items()}, **places, count=self.count, name=self.name)
+        return Jump(
+            {key: new(value) for key, value in self.to.items()}, **places, count=self.count, name=self.name
+        )
 
     def text(self, written: Callable[[Symbol], str]) -> str:
         """The jump for a person: where it happens, and what it does."""
@@ -136,7 +138,9 @@ class Checking:
 
 def never(what: str, word: str, value: float) -> str:
     """Of a function that cannot change its sign."""
-    where = "identically zero: it has no sign" if value == 0.0 else f"{value:g} everywhere: it never changes sign"
+    where = (
+        "identically zero: it has no sign" if value == 0.0 else f"{value:g} everywhere: it never changes sign"
+    )
     return f"{what}: {word} is {where}; {PASSING}"
 
 
@@ -144,7 +148,9 @@ def still(equations: Sequence[Symbol], symbol: Symbol) -> bool:
     """True if an expression contains neither time nor a state that moves."""
     graph = symbol.graph
     nodes = [graph.nodes[index] for index in graph.reachable([symbol])]
-    moving = [node for node in nodes if node.operation == "state" and equations[int(node.value)].constant != 0.0]
+    moving = [
+        node for node in nodes if node.operation == "state" and equations[int(node.value)].constant != 0.0
+    ]
     return not moving and all(node.operation != "time" for node in nodes)
 
 

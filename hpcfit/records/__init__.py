@@ -5,7 +5,7 @@ from hpcfit.records.campaigns import Campaign, Interval, Part, gaps, slices, uni
 from hpcfit.records.fits import EnsembleResult, Estimates, Extent, FitResult, Iteration, Pieces, Stretch
 from hpcfit.records.mistakes import InputError, Mistake
 from hpcfit.records.outcomes import Failure, Outcome
-from hpcfit.records.paths import Crossings, Lanes, Noise, Path, Series
+from hpcfit.records.paths import Crossings, Lanes, Noise, Path, Series, Switchings
 from hpcfit.records.sources import Heading, Source
 from hpcfit.records.spectra import Bundle, Carried, Convergence, Growth, Halt, Section, Spectrum
 
@@ -39,6 +39,7 @@ __all__ = [
     "Source",
     "Spectrum",
     "Stretch",
+    "Switchings",
     "gaps",
     "slices",
     "united",

@@ -23,6 +23,15 @@ class Crossings:
 
 
 @dataclass(frozen=True)
+class Switchings:
+    """Switches and jumps that a path has met, in the order of time."""
+
+    names: tuple[str, ...]  # as in "the switch slip", "jump dose"
+    times: Array  # (n_met,)
+    states: Array  # (n_met, n) before the jump
+
+
+@dataclass(frozen=True)
 class Lanes:
     """Many trajectories through time; a failed lane holds NaN after the time of its failure."""
 
@@ -33,6 +42,7 @@ class Lanes:
     failures: tuple[Failure, ...]
     steps: NDArray[np.int64]  # (n_lanes,) accepted steps
     crossings: Crossings | None = None  # where events were asked for
+    switchings: Crossings | None = None  # where they were asked for: 2 * surface + 1 if the state jumped
     low: Lanes | None = None  # of a 128-bit run: what the doubles above cannot hold, to be added to them
 
 
@@ -98,6 +108,7 @@ class Path:
     units: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     steps: int = 0
+    switchings: Switchings | None = None  # of a model with switches or jumps
 
     @property
     def converged(self) -> bool:

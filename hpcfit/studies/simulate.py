@@ -9,11 +9,12 @@ import numpy as np
 
 from hpcfit.ensemble.noise import add_noise
 from hpcfit.flow.progress import Watch
-from hpcfit.flow.propagate import propagate
+from hpcfit.flow.propagate import COMPILED, chosen_method, propagate
+from hpcfit.kernels.surfaces import surfaces
 from hpcfit.models.define import Model
 from hpcfit.models.evaluate import Program
 from hpcfit.models.names import nearest
-from hpcfit.records import Array, InputError, Noise, Outcome, Path, Series
+from hpcfit.records import Array, Crossings, InputError, Noise, Outcome, Path, Series, Switchings
 
 
 def simulate(
@@ -54,6 +55,7 @@ def simulate(
         tolerance=tolerance,
         method=method,
         max_steps=max_steps,
+        switchings=not model.smooth and chosen_method(model, method) in COMPILED,
         watch=watch,
     )
     states = lanes.states[0]
@@ -79,7 +81,18 @@ def simulate(
         units=model.units,
         seed=seed if noise else None,
         steps=int(lanes.steps[0]),
+        switchings=_switchings(model, lanes.switchings),
     )
+
+
+def _switchings(model: Model, met: Crossings | None) -> Switchings | None:
+    """The switches and jumps of a path by name; where a jump could happen but does not, nothing does."""
+    if met is None:
+        return None
+    known = surfaces(model)
+    names = [known.passage(int(what) // 2, bool(what % 2)) for what in met.events]
+    keep = [k for k, name in enumerate(names) if name]
+    return Switchings(tuple(names[k] for k in keep), met.times[keep], met.states[keep])
 
 
 def in_order(

@@ -300,7 +300,7 @@ static void step(const work *job, crew *c)
     choose_sides(c);
     do {
         order = expand(job, c, &settled, &h);
-        h = before_barriers(c, order, first_crossings(c, order, h, crossed), crossed);
+        h = before_barriers(c, order, first_crossings(job, c, order, h, crossed), crossed);
         again = job->by_start && !move_tangents(job, c, order, &h, crossed);
     } while (again);
     write_inside(job, c, order, count_due(job, c, h));

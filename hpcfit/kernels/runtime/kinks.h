@@ -7,9 +7,6 @@
 
 #if SURFACES
 
-/* How far a lane has come when it meets a surface, for a person; drivers that nobody asks do nothing. */
-static void note(const work *job, crew *c, int l, int surface);
-
 INLINE int entering(const crew *c, int l) { return KINKS ? LANE(c->mode[0], l) == 0 : c->meets.count[0][l] < 0; }
 
 /* The side of kink j in a lane on g = 0: where the path goes, or which way it slides. */
@@ -47,8 +44,20 @@ static void choose_sides(crew *c)
     }
 }
 
+#if KINKS
+/* How large g and its bend are on the way to the root, for what rounding makes of them. */
+static void measure(crew *c, int l, const v *g, int fresh, int m, real h)
+{
+    real size_of_g = 0, bend = 0;
+    for (int k = m; k >= 0; k--) size_of_g = size_of_g * h + (k < fresh ? 0 : FABS(LANE(g[k], l)));
+    for (int k = m; k >= 2; k--) bend = bend * h + (real)k * (k - 1) * FABS(LANE(g[k], l));
+    c->meets.scale[l] = size_of_g;
+    c->meets.bend[l] = bend;
+}
+#endif
+
 /* The step up to the first surface in each lane; crossed[l] is its number or -1. */
-static v first_crossings(crew *c, int order, v h, int *crossed)
+static v first_crossings(const work *job, crew *c, int order, v h, int *crossed)
 {
     EACH(l) {
         crossed[l] = -1;
@@ -68,17 +77,16 @@ static v first_crossings(crew *c, int order, v h, int *crossed)
             if (sum == 0) { if (LANE(h, l) > 0 && f_jumps(c, l, j)) { STOP_AT(c, l, UNDECIDED, j); LANE(h, l) = 0; } continue; }
             if (c->stuck[l]) { LANE(h, l) = 0; continue; }
             if (fresh && q[0] < 0) { STOP_AT(c, l, STICKING, j); LANE(h, l) = 0; continue; }
-            const real asked = LANE(h, l);
+            LANE(h, l) = resolved(job, q, m - fresh, LANE(h, l));
             if (!fresh && q[0] <= 0) root = 0;
-            else if (!first_root(q, m - fresh, asked, &root)) continue;
+            else if (!first_root(q, m - fresh, LANE(h, l), &root)) continue;
             LANE(h, l) = root;
             crossed[l] = j;
-            c->meets.scale[l] = sum;
-            c->meets.asked[l] = asked;
+            measure(c, l, g, fresh, m, root);
         }
     }
 #endif
-    c->meets.step = h = first_time(c, first_slide_end(c, h, crossed), crossed);
+    c->meets.step = h = first_time(c, first_slide_end(job, c, h, crossed), crossed);
     return h;
 }
 
@@ -87,15 +95,19 @@ static void cross(const work *job, crew *c, int l, int surface)
 {
     if (LANE(c->meets.step, l) > 4 * EPSILON * time_in_view(c, l))   /* others at the same time are still on g = 0 */
         for (int i = 0; i < KINKS; i++) c->fresh[i][l] = 0;
-    note(job, c, l, surface);
     if (surface >= KINKS + 2 * SLIDES) { at_time(job, c, l, surface - KINKS - 2 * SLIDES); return; }
-    if (surface >= KINKS) { end_slide(c, l, surface - KINKS); return; }
+    if (surface >= KINKS) {
+        note_meeting(job, c, l, 2 * surface);
+        end_slide(c, l, surface - KINKS);
+        return;
+    }
 #if KINKS
     v before[N], after[N], g[KINKS * (N + NP + 1)];
     slopes(c->x, c->p, c->u, c->mode, c->t, before);
     kink_gradients(c->x, c->p, c->u, c->mode, c->t, g);
     const v *gradient = g + surface * (N + NP + 1);
     const v fall = along(gradient, before);
+    note_meeting(job, c, l, 2 * surface + lands(c, l, surface));
     if (lands(c, l, surface)) { at_root(job, c, l, surface, gradient, LANE(fall, l), before); return; }
     LANE(c->mode[surface], l) = -LANE(c->mode[surface], l);
     c->fresh[surface][l] = 1;
@@ -109,9 +121,9 @@ static void cross(const work *job, crew *c, int l, int surface)
 #else
 
 INLINE void choose_sides(crew *c) { (void)c; }
-INLINE v first_crossings(crew *c, int order, v h, int *crossed)
+INLINE v first_crossings(const work *job, crew *c, int order, v h, int *crossed)
 {
-    (void)c; (void)order;
+    (void)job; (void)c; (void)order;
     EACH(l) crossed[l] = -1;
     return h;
 }

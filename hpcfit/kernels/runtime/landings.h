@@ -7,7 +7,7 @@ typedef struct { real by_state[N * N], by_parameter[N * NP + 1], by_time[N]; } l
 
 static void side_on_surface(crew *c, int l, int j);
 static void set_time(crew *c, int l, real time);
-static void write_before_jump(const work *job, crew *c, int l);
+static void before_jump(const work *job, crew *c, int l);
 static void transform(const work *job, crew *c, int l, const real *by_state, const real *by_parameter);
 
 INLINE landed nothing_yet(void)
@@ -72,12 +72,13 @@ static void sides_after_jump(crew *c, int l, int root, const v *g)
     const real rounding = SQRT(EPSILON) * SQRT(SQRT(EPSILON)) * c->meets.scale[l];
     for (int j = 0; j < KINKS; j++) {
         real value = LANE(now[j], l);
-        if (j != root && value == LANE(g[j], l)) continue;
+        const int same = value == LANE(g[j], l);
+        if (j != root && same) continue;
 #if SLIDES
         if (kink_slide[j] >= 0) LANE(c->mode[KINKS + kink_slide[j]], l) = -1;
 #endif
         c->fresh[j][l] = 0;
-        if (value == 0 || (j == root && FABS(value) <= rounding)) side_on_surface(c, l, j);
+        if (value == 0 || (j == root && (same || FABS(value) <= rounding))) side_on_surface(c, l, j);
         else LANE(c->mode[j], l) = value > 0 ? 1 : -1;
     }
     settle_slides(c, l, -1, 0);
@@ -103,7 +104,7 @@ static void at_root(const work *job, crew *c, int l, int j, const v *gradient, r
     landed r = nothing_yet();
     int direction = LANE(c->mode[j], l) > 0 ? -1 : 1;
     if (grazes(job, c, l, fall)) { STOP_AT(c, l, GRAZING, j); return; }
-    write_before_jump(job, c, l);
+    before_jump(job, c, l);
     kink_values(c->x, c->p, c->u, c->mode, c->t, g);
     for (int i = 0; i < ROOTS; i++)
         if (root_jumps[i].kink == j && root_jumps[i].direction != -direction) land(c, l, root_jumps[i].jump, &r);
@@ -200,7 +201,8 @@ static void at_time(const work *job, crew *c, int l, int q)
     const real k = c->meets.count[q][l];
     landed r = nothing_yet();
     set_time(c, l, c->meets.due[q][l]);
-    write_before_jump(job, c, l);
+    note_meeting(job, c, l, 2 * (KINKS + 2 * SLIDES + q) + 1);
+    before_jump(job, c, l);
     rhythm_slopes(c->x, c->p, c->u, c->mode, c->t, first, every);
     for (int i = 0; i < N + NP; i++) gradient[i] = -(first[q * (N + NP) + i] + k * every[q * (N + NP) + i]);
     gradient[N + NP] = all(1);

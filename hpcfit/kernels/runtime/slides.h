@@ -34,6 +34,21 @@ static int f_jumps(crew *c, int l, int j)
     return 0;
 }
 
+/* The step in which a series tells where its roots are: a state at rest asks for no step, but g may know the time. */
+static real resolved(const work *job, const real *q, int m, real h)
+{
+    const real allowed = 256 * (job->tolerance > EPSILON ? job->tolerance : EPSILON);
+    for (int guard = 0; m > 2 && guard < 8; guard++) {
+        real sum = 0, power = 1;
+        for (int k = 0; k < m - 1; k++, power *= h) sum += FABS(q[k]) * power;
+        real last = FABS(q[m - 1]) * power, other = FABS(q[m]) * power * h;
+        if (other > last) last = other;
+        if (!(last > allowed * sum)) break;
+        h *= (real)0.9 * POW(allowed * (sum + last) / last / 2, 1 / (real)m);
+    }
+    return h;
+}
+
 /* More than rounding between f on two sides. */
 INLINE int differs_in(int l, const v *before, const v *after)
 {
@@ -46,10 +61,10 @@ INLINE int differs_in(int l, const v *before, const v *after)
     return change > (real)1e-9 * most;
 }
 
-/* A path that touches a surface at almost no speed has no derivatives that could be computed. */
+/* A path that touches a surface at almost no speed has no derivatives: rounding of g decides how fast it was. */
 INLINE int grazes(const work *job, const crew *c, int l, real fall)
 {
-    return differentiates(job) && FABS(fall) * c->meets.asked[l] <= (real)1e-7 * c->meets.scale[l];
+    return differentiates(job) && fall * fall <= (real)1e6 * EPSILON * c->meets.scale[l] * c->meets.bend[l];
 }
 
 #endif
@@ -68,8 +83,10 @@ static void begin_slide(crew *c, int l, int j)
     int able = slide >= 0 && !all_directions(c);
     for (int i = 0; able && i < SLIDES; i++)
         if (i != slide && LANE(c->mode[KINKS + i], l) > 0 && coupled[slide][i]) able = 0;
-    if (able) LANE(c->mode[KINKS + slide], l) = 1;
-    else STOP_AT(c, l, STICKING, j);
+    if (able) {
+        LANE(c->mode[KINKS + slide], l) = 1;
+        take_full_order(c, l);   /* the state may rest while what will move it does not */
+    } else STOP_AT(c, l, STICKING, j);
 }
 
 /* The path of one lane leaves kink j on a side; dg/dt is zero there, or of that side. */
@@ -99,7 +116,7 @@ static void settle_slides(crew *c, int l, int j, const v *gradient)
 }
 
 /* The step up to the first end of a slide in each lane. */
-static v first_slide_end(crew *c, v h, int *crossed)
+static v first_slide_end(const work *job, crew *c, v h, int *crossed)
 {
     for (int number = 0; number < 2 * SLIDES; number++) {
         if (drift_series[number] < 0) continue;   /* it stays as it is */
@@ -109,6 +126,7 @@ static v first_slide_end(crew *c, v h, int *crossed)
             int m = c->order.of[l] - 1;
             for (int k = 0; k <= m; k++) q[k] = side * LANE(d[k], l);
             if (!(q[0] * 0 == 0)) continue;
+            LANE(h, l) = resolved(job, q, m, LANE(h, l));
             if (q[0] <= 0) root = 0;
             else if (!first_root(q, m, LANE(h, l), &root)) continue;
             LANE(h, l) = root;
@@ -124,11 +142,11 @@ INLINE int slides_along(const crew *c, int l, int j) { (void)c; (void)l; (void)j
 INLINE void begin_slide(crew *c, int l, int j) { STOP_AT(c, l, STICKING, j); }
 INLINE void end_slide(crew *c, int l, int number) { (void)c; (void)l; (void)number; }
 INLINE void settle_slides(crew *c, int l, int j, const v *gradient) { (void)c; (void)l; (void)j; (void)gradient; }
-INLINE v first_slide_end(crew *c, v h, int *crossed) { (void)c; (void)crossed; return h; }
+INLINE v first_slide_end(const work *job, crew *c, v h, int *crossed) { (void)job; (void)c; (void)crossed; return h; }
 
 #elif TIMED
 
 INLINE void end_slide(crew *c, int l, int number) { (void)c; (void)l; (void)number; }
-INLINE v first_slide_end(crew *c, v h, int *crossed) { (void)c; (void)crossed; return h; }
+INLINE v first_slide_end(const work *job, crew *c, v h, int *crossed) { (void)job; (void)c; (void)crossed; return h; }
 
 #endif

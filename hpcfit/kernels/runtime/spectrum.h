@@ -89,7 +89,7 @@ static void step(const work *job, crew *c)
     base_series(s, c->p, c->u, c->mode, order);
     const v reach = c->length - c->at;
     v h = smaller(smaller(state_step(s, order, job->tolerance), frame_step(job, c)), reach);
-    h = before_barriers(c, order, first_crossings(c, order, h, crossed), crossed);
+    h = before_barriers(c, order, first_crossings(job, c, order, h, crossed), crossed);
     const v arrived = at_most(reach, h), next = pick(arrived, c->length, c->at + h);
     h = next - c->at;   /* so that the clock is exact */
     for (int b = 0; b < c->blocks; b++)

@@ -17,7 +17,7 @@
 enum { ZENO = 7, GRAZING = 8, UNDECIDED = 9, RHYTHM = 10 };   /* the number of the surface is in the higher bits */
 
 typedef struct {
-    real scale[W], asked[W];       /* how much g varies in the step, and how long the step was to be */
+    real scale[W], bend[W];        /* of the surface that comes next: sizes of g and of its second derivative */
     v step;                        /* how long it is */
     long count[TIMED + 1][W];      /* jumps at times: the number of the next, -1 where it is not known */
     real due[TIMED + 1][W];        /* and its time */

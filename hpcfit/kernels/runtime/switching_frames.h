@@ -3,8 +3,9 @@
 #if SURFACES
 
 INLINE int differentiates(const work *job) { (void)job; return 1; }
+INLINE void take_full_order(crew *c, int l) { (void)c; (void)l; }   /* they always do */
 INLINE real time_in_view(const crew *c, int l) { return FABS(LANE(c->t, l)) + LANE(c->length, l); }
-static void note(const work *job, crew *c, int l, int surface) { (void)job; (void)c; (void)l; (void)surface; }
+static void note_meeting(const work *job, crew *c, int l, int what) { (void)job; (void)c; (void)l; (void)what; }
 
 /* A path that slides forgets one direction: no frame of all directions can follow it. */
 INLINE int all_directions(const crew *c) { return c->tangents >= N; }
@@ -28,7 +29,12 @@ INLINE void set_time(crew *c, int l, real time) { (void)c; (void)l; (void)time; 
 #endif
 
 #if JUMPS
-INLINE void write_before_jump(const work *job, crew *c, int l) { (void)job; (void)c; (void)l; }
+/* The state lands somewhere else, with no rounding to carry on. */
+INLINE void before_jump(const work *job, crew *c, int l)
+{
+    (void)job;
+    for (int i = 0; i < N; i++) LANE(c->x_low[i], l) = 0;
+}
 
 /* log |det A| of one lane's change of directions, by elimination. */
 static real logarithm_of_volume(const real *A)
