@@ -76,7 +76,8 @@ def _rhythms(model: Model, leaves: Sequence[Symbol], plain: Plain) -> str:
                 slopes.append((f"{which}[{q * len(leaves) + k}]", derivative([symbol], leaf)[0]))
     return "\n\n".join(
         [
-            f"static const struct {{ short jump; long count; int repeated; }} timed_jumps[TIMED] = {{{table}}};",
+            "static const struct { short jump; long count; int repeated; } "
+            f"timed_jumps[TIMED] = {{{table}}};",
             function(f"static void rhythms({ARGUMENTS}, v *first, v *every)", plain(values)),
             function(f"static void rhythm_slopes({ARGUMENTS}, v *first, v *every)", plain(slopes)),
         ]

@@ -75,7 +75,7 @@ def _parameters_only(graph: Graph, symbol: Symbol) -> bool:
 
 
 def kink_of(graph: Graph, node: Node) -> tuple[Symbol, bool]:
-    """The argument g whose sign decides in a sign or comparison, and whether it does so with the other sign."""
+    """The argument g whose sign decides, and whether it does so with the other sign."""
     if node.operation == "sign":
         return without_sign(Symbol(graph, node.arguments[0]))
     left, right = (Symbol(graph, argument) for argument in node.arguments)  # less: right - left > 0

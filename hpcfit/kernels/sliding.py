@@ -1,7 +1,7 @@
 """Equations that also hold while a path slides along a kink at which f jumps (Filippov 1988).
 
-On g = 0 with f+ and f- both pushing back, x' = f- + a (f+ - f-) with a such that dg/dt = 0. Whether a lane slides
-is a mode of it, like the sides of its kinks, so that one text serves lanes that slide and lanes that do not.
+On g = 0 with f+ and f- both pushing back, x' = f- + a (f+ - f-) with a such that dg/dt = 0. Whether a lane
+slides is a mode of it, like the sides of its kinks: one text serves lanes that slide and lanes that do not.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def _depends(graph: Graph, slide: Slide, slides: Sequence[Slide], other: int) ->
         node = graph.nodes[index]
         if node.operation == "slide" and node.value == other:
             return True
-        if node.operation in ("sign", "less", "less_equal"):
-            if kink_of(graph, node)[0].index == slides[other].kink.index:
-                return True
+        choosing = node.operation in ("sign", "less", "less_equal")
+        if choosing and kink_of(graph, node)[0].index == slides[other].kink.index:
+            return True
     return False
 
 

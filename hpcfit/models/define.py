@@ -115,8 +115,8 @@ def model(
     """Make a model of f(t, u, p) -> one expression per state; it is called once, with symbols.
 
     `switches` are functions Q(t, u, p) by name; f(t, u, p, s) then gets their signs s, +1 or -1. `jumps` are
-    functions that return a Jump. kind="map" makes f the next state. An opaque model is called with numbers, at every step: for
-    functions with branches or look-ups that no expression can hold.
+    functions that return a Jump. kind="map" makes f the next state. An opaque model is called with numbers,
+    at every step: for functions with branches or look-ups that no expression can hold.
     """
 
     def decorate(function: Equations) -> Model:

@@ -10,7 +10,7 @@ from hpcfit.records import Array
 
 
 def quad_derivatives(model: Model, times: Array, start: Array, parameters: Array) -> Array:
-    """d state / d (start, parameters) (n_times, n, n + n_p): central differences, once extrapolated to step zero."""
+    """d state / d (start, parameters) (n_times, n, n + n_p): central differences, extrapolated once."""
     z = np.concatenate([start, parameters]).astype(float)
     n, levels = len(start), []
     for size in (2.0**-24, 2.0**-25):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -52,7 +54,11 @@ def test_a_bouncing_ball_against_its_closed_form():
             for k in range(4):
                 order = tuple(int(j == k) for j in range(4))
                 slopes = [
-                    float(mp.diff(lambda *z, t=t: thrown(*z, mp.mpf(t))[i], tuple(map(mp.mpf, BALL)), order))
+                    float(
+                        mp.diff(
+                            lambda *z, t=t, i=i: thrown(*z, mp.mpf(t))[i], tuple(map(mp.mpf, BALL)), order
+                        )
+                    )
                     for t in times[1:]
                 ]
                 table = lanes.by_start if k < 2 else lanes.by_parameters
@@ -138,7 +144,7 @@ def tangled(t, u, p, s):
 
 
 def test_jumps_that_depend_on_all_at_a_switch_that_depends_on_all():
-    """h(t, x, p) at Q(t, x, p) = 0 where f changes, too, and at times: against 128-bit differences to 1e-11."""
+    """h(t, x, p) where Q(t, x, p) = 0 and f changes, and at times: 128-bit differences, to 1e-11."""
     times, start, parameters = np.linspace(0.0, 9.0, 10), np.array([0.2, 1.0]), np.array([1.1, 0.5, 0.7])
     lanes = propagate(tangled, times, start, parameters, sensitivities=True, switchings=True)
     assert lanes.failures == ()
@@ -177,7 +183,7 @@ def test_intervals_that_meet_at_a_jump_add_up_to_the_whole():
     nodes = [0.0, met.times[0], met.times[1], 3.0]
     whole = propagate(ball, nodes, BALL[:2], BALL[2:], sensitivities=True)
     state, flow = np.array(BALL[:2]), np.eye(2)
-    for begin, end in zip(nodes, nodes[1:], strict=False):
+    for begin, end in pairwise(nodes):
         part = propagate(ball, [begin, end], state, BALL[2:], sensitivities=True)
         state, flow = part.states[0, 1], part.by_start[0, 1] @ flow
     assert state == pytest.approx(whole.states[0, -1], abs=1e-13)
@@ -185,7 +191,7 @@ def test_intervals_that_meet_at_a_jump_add_up_to_the_whole():
 
 
 def test_jumps_at_the_same_time():
-    """Those at times in the order of their declaration; two balls that land together; at times before at roots."""
+    """At times in the order of declaration; balls that land together; at times before at roots."""
     pair = model(
         states="x",
         jumps={

@@ -1,4 +1,4 @@
-"""Sticking and sliding: equivalent dynamics along a kink, its begin and its end, and what cannot be decided."""
+"""Sticking and sliding: dynamics along a kink, its begin and its end, and what cannot be decided."""
 
 from __future__ import annotations
 

@@ -211,7 +211,9 @@ def test_an_opaque_model_is_not_called_when_it_is_made():
 
 
 def test_an_opaque_model_has_no_observables():
-    with pytest.raises(InputError, match=r"made: observables, invariants, .* need a model that can be traced"):
+    with pytest.raises(
+        InputError, match=r"made: observables, invariants, .* need a model that can be traced"
+    ):
         traced(lambda t, u, p: (u.x, u.y), opaque=True, invariant=lambda t, u, p: u.x)
 
 
