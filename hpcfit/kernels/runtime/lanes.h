@@ -94,7 +94,7 @@ static const real inverse[46] = {   /* 1 / k */
     I(30), I(31), I(32), I(33), I(34), I(35), I(36), I(37), I(38), I(39), I(40), I(41), I(42), I(43),
     I(44), I(45)};
 #undef I
-#ifndef QUAD
+#if !defined(QUAD) && defined(__FMA__)
 #define I(k) (double)(1.0L / k - (long double)(1.0 / k))
 static const double inverse_low[26] = {   /* 1 / k - inverse[k] */
     0, I(1), I(2), I(3), I(4), I(5), I(6), I(7), I(8), I(9), I(10), I(11), I(12), I(13), I(14), I(15),
@@ -114,10 +114,10 @@ INLINE v all(real a) { v r; EACH(l) LANE(r, l) = a; return r; }
 #endif
 
 /* a / k, without the error of 1 / k, which is the same at every step and would make invariants drift. */
-#ifdef QUAD
-INLINE v over(v a, int k) { return a * inverse[k]; }
-#else
+#if !defined(QUAD) && defined(__FMA__)
 INLINE v over(v a, int k) { return FMA(a, all(inverse[k]), a * inverse_low[k]); }
+#else
+INLINE v over(v a, int k) { return a / (real)k; }
 #endif
 
 /* a > b ? a : b, a < b ? a : b, |a|, sign > 0 ? yes : no, the root, the flag a <= b (1 or 0), and whether any flag
