@@ -18,7 +18,7 @@ from hpcfit.records import Array
 
 FREEDOM = 24  # degrees of freedom of an error
 SLOW_FREEDOM = 4  # where the series remembers over such times
-HIGHEST = 64  # the cosines beside the lowest ones, which tell whether it does
+HIGHEST, HIGHER = 64, 40  # up to which cosine and by how many it is seen whether it does
 SLOW = 1.5  # the lowest projections over the higher ones, in squares
 FEWEST_HIGHER = 8
 LEVEL = 0.95
@@ -49,9 +49,10 @@ def means(series: Array) -> Means:
     of_lanes = series.mean(axis=1)  # (L, q)
     values = of_lanes.mean(axis=0)
     between = ((of_lanes - values) ** 2).sum(axis=0) / lanes
-    squares = _projections(series, min(HIGHEST, count - 1)) ** 2 / (lanes * count)  # (K, L, q)
+    lowest, higher = _numbers(lanes, count)
+    squares = _projections(series, np.concatenate([lowest, higher])) ** 2 / (lanes * count)  # (K, L, q)
     usual, slowest = (_variance(between, squares, wanted) for wanted in (FREEDOM, SLOW_FREEDOM))
-    memory = _memory(usual[0], squares[_cosines(FREEDOM, lanes) :])
+    memory = _memory(usual[0], squares[len(lowest) :])
     widths = np.array([_student(freedom) * np.sqrt(variance) for variance, freedom in (usual, slowest)])
     errors = np.sqrt([usual[0], slowest[0]])
     chosen = np.where((memory > SLOW) & (widths[1] > widths[0]), 1, 0)[None]
@@ -63,11 +64,22 @@ def means(series: Array) -> Means:
     )
 
 
-def _projections(series: Array, highest: int) -> Array:
-    """On sqrt(2) cos(pi j (b + 1/2) / B), j = 1, 2, ...: (K, L, q)."""
+def _numbers(lanes: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of the lowest cosines, and of some between them and the highest one: of many trajectories fewer."""
+    most = min(_cosines(FREEDOM, lanes), count - 1)
+    some = max(FEWEST_HIGHER, HIGHER // lanes)
+    if count - 1 <= most:
+        return np.arange(1, most + 1), np.zeros(0, dtype=np.int64)
+    higher = np.rint(np.geomspace(most + 1, min(HIGHEST, count - 1), some)).astype(np.int64)
+    if some >= min(HIGHEST, count - 1) - most:
+        higher = np.arange(most + 1, min(HIGHEST, count - 1) + 1)
+    return np.arange(1, most + 1), np.unique(higher)
+
+
+def _projections(series: Array, numbers: NDArray[np.int64]) -> Array:
+    """On sqrt(2) cos(pi j (b + 1/2) / B) for some j: (K, L, q)."""
     count = series.shape[1]
-    phases = np.pi * np.outer(np.arange(1, highest + 1), np.arange(count) + 0.5) / count
-    cosines = np.sqrt(2.0 / count) * np.cos(phases)
+    cosines = np.sqrt(2.0 / count) * np.cos(np.pi * np.outer(numbers, np.arange(count) + 0.5) / count)
     return np.moveaxis(cosines @ series, 1, 0)
 
 
