@@ -36,6 +36,7 @@ class Jobs:
     ended: Mapping[int, Account]
     local: frozenset[int] = frozenset()  # tasks that a process on this machine works on
     here: bool = False  # a process on this machine works through the tasks
+    unseen: bool = False  # SLURM may work on them, and does not answer
     remarks: tuple[str, ...] = ()
 
 
@@ -51,7 +52,11 @@ def standing(
     tasks = tuple(_task(plan, files, jobs, task) for task in range(len(plan.tasks)))
     open_members = {
         name: sum(task.members - task.done for task in tasks if task.state in states)
-        for name, states in (("running", ("running",)), ("waiting", ("waiting", "held")))
+        for name, states in (
+            ("running", ("running",)),
+            ("waiting", ("waiting", "held")),
+            ("unknown", ("unknown",)),
+        )
     }
     done = sum(task.done for task in tasks)
     rate = _rate(files, [task.task for task in tasks if task.state == "running"])
@@ -94,6 +99,8 @@ def _course(note: Mapping[str, Any], jobs: Jobs, task: int) -> tuple[str, str, s
         return "running", f"process {note.get('pid', '')} here".replace("  ", " "), ""
     if jobs.here:
         return "waiting", "here", ""
+    if jobs.unseen and note.get("status") is None:
+        return "unknown", "", "SLURM does not answer"
     account = jobs.ended.get(task)
     if account and account.state not in ("COMPLETED", "PENDING", "RUNNING"):
         return "failed", account.nodes, f"{account.state} {account.exit_code} after {account.elapsed}"

@@ -13,6 +13,7 @@ from hpcfit.files.campaigns import notes, read_plan
 from hpcfit.records import Campaign, InputError, Mistake
 from hpcfit.reporting.layout import visible
 
+TOLD = ("host", "ranks", "started", "ended", "members", "seconds", "status", "error")  # of each attempt
 TAIL = 65536  # bytes of each log, unless all is asked for
 
 
@@ -41,10 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         head = f"member {arguments.member}: task {task}, members {first + 1:,} to {last:,}"
         prefix = str(task)
         for _, writer, note in (each for each in notes(folder) if each[0] == task):
-            told = ", ".join(
-                f"{key} {visible(str(value))}" for key, value in note.items() if value is not None
-            )
-            head += f"\n  {writer}: {told}"
+            told = (f"{key} {visible(str(note[key]))}" for key in TOLD if note.get(key) not in (None, ""))
+            head += f"\n  {writer}: {', '.join(told)}"
     print(head)
     found = _logs(folder, prefix)
     for path in found:

@@ -41,7 +41,7 @@ def jobs_of(folder: Path) -> Jobs:
     try:
         alive = alive_tasks(slurm.queue(), offsets_of(submissions))
     except slurm.Unreachable as error:
-        return Jobs({}, {}, local, here, (f"SLURM does not answer: {error}",))
+        return Jobs({}, {}, local, here, True, (f"SLURM does not answer: {error}",))
     return Jobs(alive, _accounts(submissions), local, here)
 
 

@@ -46,7 +46,7 @@ class TaskStanding:
     task: int
     members: int
     done: int
-    state: str  # done, running, waiting, held, left early, failed, missing
+    state: str  # done, running, waiting, held, unknown, left early, failed, missing
     place: str = ""  # the job or process, and its nodes
     why: str = ""
     log: str = ""  # relative to the folder
@@ -63,6 +63,7 @@ class Standing:
     failed: Mapping[str, int]  # members that ended without success, by reason
     running: int  # members of tasks that run, as far as they are not done
     waiting: int
+    unknown: int  # of tasks that may be alive in a SLURM that does not answer
     missing: int  # that nobody works on or will
     rate: float  # members a second, now; 0 where it is not known
     seconds_left: float  # NaN where it is not known

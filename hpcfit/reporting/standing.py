@@ -12,7 +12,7 @@ from hpcfit.records.submissions import Standing, TaskStanding
 from hpcfit.reporting.layout import plain, running, shortened, table, visible
 from hpcfit.reporting.strict import strict_page
 
-STATES = ("done", "running", "waiting", "held", "left early", "failed", "missing")
+STATES = ("done", "running", "waiting", "held", "unknown", "left early", "failed", "missing")
 TROUBLE = ("held", "left early", "failed")
 MOST_ROWS, WIDTH = 20, 100
 
@@ -42,7 +42,7 @@ def _totals(standing: Standing) -> list[str]:
     part = f"{standing.done / standing.members:.1%}" if standing.members else "–"
     members = [f"{standing.done:,} of {standing.members:,} done ({part})"]
     members += [f"{failed:,} of them failed"] if failed else []
-    for name in ("running", "waiting", "missing"):
+    for name in ("running", "waiting", "unknown", "missing"):
         members += [f"{getattr(standing, name):,} {name}"] if getattr(standing, name) else []
     counts = Counter(task.state for task in standing.tasks)
     rows = [
@@ -50,7 +50,7 @@ def _totals(standing: Standing) -> list[str]:
         ("tasks", [f"{counts[state]:,} {state}" for state in STATES if counts[state]]),
         ("failed", [f"{count:,} {reason}" for reason, count in sorted(standing.failed.items())]),
         ("rate", _rate(standing)),
-        ("result", [_result(standing)]),
+        ("result", _result(standing)),
         ("remark", list(standing.remarks)),
         ("next", _next(standing)),
     ]
@@ -65,21 +65,22 @@ def _totals(standing: Standing) -> list[str]:
 def _rate(standing: Standing) -> list[str]:
     if not standing.rate:
         return []
-    found = [f"{standing.rate:,.3g} members/s"]
+    digits = ",.0f" if standing.rate >= 100 else ".3g"
+    found = [f"{standing.rate:{digits}} members/s"]
     if math.isfinite(standing.seconds_left) and standing.seconds_left > 0:
         found.append(f"about {duration(standing.seconds_left)} to go")
     return found
 
 
-def _result(standing: Standing) -> str:
+def _result(standing: Standing) -> list[str]:
     if standing.merged:
-        return standing.result
-    return "not merged yet" if standing.done == standing.members else ""
+        return [standing.result]
+    return ["not merged yet"] if standing.done == standing.members else []
 
 
 def _next(standing: Standing) -> list[str]:
     """The command that goes on from here; none if something is at work."""
-    if any(task.state in ("running", "waiting") for task in standing.tasks):
+    if any(task.state in ("running", "waiting", "unknown") for task in standing.tasks):
         return []
     folder = shlex.quote(standing.folder)
     if standing.missing or any(task.state != "done" for task in standing.tasks):

@@ -77,6 +77,13 @@ def test_why_a_task_is_not_done(
     assert why in task.why
 
 
+def test_what_cannot_be_seen_is_neither_failed_nor_missing() -> None:
+    """A task that said how it ended has ended; another may still be alive."""
+    found = seen(Jobs({}, {}, unseen=True), notes={1: {"host": "n1"}, 2: {"status": 2, "error": "no room"}})
+    assert [task.state for task in found.tasks] == ["done", "unknown", "failed", *["unknown"] * 3]
+    assert (found.unknown, found.missing) == (270, 100)
+
+
 def test_here_tasks_wait_or_run() -> None:
     found = seen(Jobs({}, {}, frozenset([1]), here=True))
     assert [task.state for task in found.tasks[1:4]] == ["running", "waiting", "waiting"]

@@ -15,6 +15,7 @@ HALF = Standing(
     failed={"stalled": 2, "no path": 1},
     running=200,
     waiting=200,
+    unknown=0,
     missing=100,
     rate=25.0,
     seconds_left=20.0,
