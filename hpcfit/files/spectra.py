@@ -138,6 +138,8 @@ def _put_section(group: Any, section: Section) -> None:
     put_attributes(group, {"surface": section.surface, "direction": section.direction})
     put(group, "points", section.points, dims=("point", "axis"), names=section.axes)
     put(group, "trajectories", section.trajectories, dims=("point",))
+    if section.times is not None:
+        put(group, "times", section.times, dims=("point",))
     note = "of the area that the invariant permits; NaN between pieces"
     put(group, "border", section.border, dims=("point", "axis"), names=section.axes, note=note)
 
@@ -151,4 +153,5 @@ def _get_section(group: Any) -> Section:
         points=group["points"][()],
         trajectories=group["trajectories"][()],
         border=group["border"][()],
+        times=group["times"][()] if "times" in group else None,
     )

@@ -6,11 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hpcfit.jobfile.names import ModelNames
-from hpcfit.jobfile.values import split_remedy
 from hpcfit.models.define import Model
 from hpcfit.models.names import nearest
-from hpcfit.models.strings import expression_of
-from hpcfit.records import InputError
 
 Wrong = Callable[..., None]  # (key, problem, remedy, value)
 Table = Mapping[str, Any]
@@ -25,8 +22,6 @@ def check_lyapunov(
     _check_source(wrong, given, options, model)
     for number, start in enumerate(options.get("starts") or (), 1):
         _check_start(wrong, f"lyapunov.starts.{number}", start, names.states)
-    if options.get("section"):
-        _check_section(wrong, options["section"], names.quantities, model)
 
 
 def _check_source(wrong: Wrong, given: Table, options: Table, model: Model | None) -> None:
@@ -54,24 +49,3 @@ def _check_start(wrong: Wrong, key: str, start: Table, known: tuple[str, ...] | 
             wrong(f"{key}.{name}", f"there is no state '{name}'", nearest(name, known), start[name])
     if missing := [name for name in known or () if name not in start]:
         wrong(key, f"no value for the state {', '.join(missing[:8])}", "give a value to each")
-
-
-def _check_section(
-    wrong: Wrong, section: Table, quantities: tuple[str, ...] | None, model: Model | None
-) -> None:
-    for name in section["axes"] or ():
-        if quantities is not None and name not in quantities:
-            wrong(
-                "lyapunov.section.axes",
-                f"there is no state or observable '{name}'",
-                nearest(name, quantities),
-                list(section["axes"]),
-            )
-    if model is None or model.opaque:
-        return
-    try:
-        expression_of(model, section["surface"])
-    except InputError as error:
-        problem, remedy = split_remedy(str(error))
-        remedy = remedy or "write an expression of the states"
-        wrong("lyapunov.section.surface", problem, remedy, section["surface"])

@@ -52,7 +52,7 @@ def section(
     if model.kind == "flow" and len(points):
         first = int(lanes[0])
         edge = border(model, surface, axes, states[0], starts[first], parameters[first])
-    return Section(surface, direction, axes, points, lanes, edge)
+    return Section(surface, direction, axes, points, lanes, edge, times)
 
 
 def _crossings(

@@ -71,6 +71,16 @@ class Section:
     points: Array  # (n_points, 2)
     trajectories: NDArray[np.int64]  # (n_points,)
     border: Array  # (n_border, 2), NaN between pieces; empty where there is no invariant
+    times: Array | None = None  # (n_points,)
+
+    @property
+    def turns(self) -> float:
+        """Returns per unit of time, the mean over trajectories; NaN where there are none."""
+        if self.times is None or not self.direction:
+            return float("nan")
+        own = [self.times[self.trajectories == lane] for lane in np.unique(self.trajectories)]
+        rates = [(len(times) - 1) / (times[-1] - times[0]) for times in own if len(times) > 1]
+        return float(np.mean(rates)) if rates else float("nan")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from hpcfit.records import Array, Bundle, FitResult, Halt, Spectrum
 from hpcfit.studies.beginnings import Values
 from hpcfit.studies.carriers import Carrier, Dealt, Leg, Ride, invariants_at, part
 from hpcfit.studies.spectrum_plan import Asked, Plan, plan_spectrum
-from hpcfit.studies.spectrum_result import made_of, precise_enough
+from hpcfit.studies.spectrum_result import made_of, precise_enough, with_section
 from hpcfit.studies.wide import Wide, is_wide
 
 ROUND_SECONDS = 0.25  # between two times at which ranks come together
@@ -45,6 +46,7 @@ def spectrum(
     spacing: float | None = None,
     begin: float = 0.0,
     invariant: float | None = None,
+    section: Mapping[str, Any] | None = None,
     symplectic: bool | None = None,
     method: str | None = None,
     tolerance: float | None = None,
@@ -60,6 +62,7 @@ def spectrum(
     tangents are orthonormalised after every `interval`. error: end when all standard errors are below it.
     Further trajectories begin at `starts`, or at points of the first orbit that are `spacing` apart.
     invariant: the energy that starts must have. symplectic: conjugate tangents (default: where f allows).
+    section: {"surface": "x1", "direction": 1, "axes": ("x2", "x4"), "points": 10000}, a Poincaré section.
     In a driven system, where f depends on t, time has one more exponent, 0, which is not listed.
     The bits of a trajectory depend on the arguments alone, not on the number of ranks.
     """
@@ -75,6 +78,7 @@ def spectrum(
         spacing=spacing,
         begin=begin,
         invariant=invariant,
+        section=section,
         method=method,
         tolerance=tolerance,
         symplectic=symplectic,
@@ -126,7 +130,7 @@ def spectrum_stages(
         if log.blocks in plan.marks and not ended:
             ended = precise_enough(asked.error, plan, log.after_transient())
         seconds = log.halt.seconds + time.perf_counter() - clock
-        result = made_of(model, plan, asked, log.halt_at(None, seconds)) if ended else None
+        result = on_root(comm, partial(_result, model, plan, asked, log, seconds)) if ended else None
         yield log.stage(seconds, carrier, result)
         if ended:
             return
@@ -134,6 +138,11 @@ def spectrum_stages(
         leg = carrier.advance(pace.blocks(log.until_next_mark()))
         log.add(leg)
         pace.learn(leg.logarithms.shape[1], max(comm.allgather(time.perf_counter() - began)))
+
+
+def _result(model: Model, plan: Plan, asked: Asked, log: _Log, seconds: float) -> Spectrum:
+    found = made_of(model, plan, asked, log.halt_at(None, seconds))
+    return found if asked.section is None else with_section(model, plan, asked, found)
 
 
 def _carrier(comm: Any, model: Model, ride: Ride, bundle: Bundle) -> Carrier:

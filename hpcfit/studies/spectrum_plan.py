@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from hpcfit.lyapunov.jacobians import jacobians_at, slopes
 from hpcfit.models.define import Model
 from hpcfit.models.evaluate import Program
 from hpcfit.models.names import nearest
+from hpcfit.models.strings import expression_of
 from hpcfit.records import Array, Failure, FitResult, InputError, Mistake
 from hpcfit.studies.beginnings import (
     Values,
@@ -53,6 +56,7 @@ class Asked:
     method: str | None = None
     tolerance: float | None = None
     symplectic: bool | None = None
+    section: Mapping[str, Any] | None = None  # surface, direction, axes, points
     draws: int = 0
     seed: int = 0
 
@@ -123,6 +127,7 @@ def check_asked(
 ) -> tuple[Array, Array]:
     """Starts (D + 1, n) and parameters (D + 1, n_p), after every check that needs no long computation."""
     mistakes = lengths_wrong(asked, len(model.states), model.kind) + _method_wrong(model, asked)
+    mistakes += _section_wrong(model, asked.section)
     if mistakes:
         raise InputError(mistakes)
     firsts, values = _beginnings(model, asked, start, parameters, fit)
@@ -191,6 +196,32 @@ def _method_wrong(model: Model, asked: Asked) -> list[Mistake]:
         problem = f"method {method} takes {smallest:g} to {LARGEST_TOLERANCE:g}"
         return [Mistake("", problem, "leave it out", "tolerance", asked.tolerance)]
     return []
+
+
+def _section_wrong(model: Model, section: Mapping[str, Any] | None) -> list[Mistake]:
+    if section is None:
+        return []
+    if model.opaque:
+        problem = "needs a model that can be traced"
+        return [Mistake("", problem, "write its equations as expressions", "section")]
+    found = []
+    try:
+        expression_of(model, str(section.get("surface", "")))
+    except InputError as error:
+        found.append(Mistake("", str(error), "give an expression of the states", "section.surface"))
+    for name in section.get("axes") or ():
+        if name not in model.quantities:
+            known = nearest(name, model.quantities)
+            found.append(Mistake("", f"there is no state or observable '{name}'", known, "section.axes"))
+    if len(section.get("axes") or section_axes(model, str(section.get("surface", "")))) != 2:
+        found.append(Mistake("", "has no two axes", "name two states or observables", "section.axes"))
+    return found
+
+
+def section_axes(model: Model, surface: str) -> tuple[str, ...]:
+    """The first two states that the surface leaves free."""
+    names = re.findall(r"[A-Za-z_]\w*", surface)
+    return tuple(name for name in model.states if name not in names)[:2]
 
 
 def _beginnings(

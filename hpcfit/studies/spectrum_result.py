@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hpcfit.lyapunov.convergence import history, reached
 from hpcfit.lyapunov.dimension import Derived, derived
 from hpcfit.lyapunov.estimate import Estimate, estimate
+from hpcfit.lyapunov.sections import section
 from hpcfit.models.define import Model
 from hpcfit.records import Array, Failure, Halt, Outcome, Spectrum
-from hpcfit.studies.spectrum_plan import Asked, Plan
+from hpcfit.studies.spectrum_plan import Asked, Plan, section_axes
+
+SECTION_POINTS = 10_000
 
 
 def precise_enough(error: float | None, plan: Plan, growth: Array) -> bool:
@@ -72,6 +77,31 @@ def made_of(model: Model, plan: Plan, asked: Asked, halt: Halt) -> Spectrum:
     )
 
 
+def with_section(model: Model, plan: Plan, asked: Asked, found: Spectrum) -> Spectrum:
+    """A spectrum with the section of its trajectories, and how often they come back to it."""
+    assert asked.section is not None
+    stopped = {failure.lane for failure in found.failures}
+    own = [lane for lane in np.flatnonzero(plan.draws == 0).tolist() if lane not in stopped]
+    if not own:
+        return found
+    given = dict(asked.section)
+    seen = section(
+        model,
+        plan.starts[own],
+        plan.parameters[own],
+        surface=given["surface"],
+        direction=given.get("direction", 1),
+        axes=tuple(given.get("axes") or section_axes(model, given["surface"])),
+        duration=found.duration,
+        begin=plan.begin,
+        most=given.get("points") or SECTION_POINTS,
+        method=asked.method,
+        tolerance=asked.tolerance,
+    )
+    seen = replace(seen, trajectories=np.array(own, dtype=np.int64)[seen.trajectories])
+    return replace(found, section=seen, orbits=seen.turns)
+
+
 def _derived(model: Model, plan: Plan, growth: Array, found: Estimate) -> Derived:
     """What follows from the exponents; NaN where there are none."""
     if not found.used.any():
@@ -94,7 +124,7 @@ def _cause(failures: tuple[Failure, ...]) -> str:
     if not failures:
         return ""
     first, others = failures[0], len(failures) - 1
-    where = f"trajectory {first.lane + 1} stopped at t = {first.time:.6g}"
+    where = f"trajectory {first.lane} stopped at t = {first.time:.6g}"
     so_did = f"; so did {others} other{'s' * (others > 1)}" if others else ""
     return f"{where}: {first.outcome.value} ({first.cause}){so_did}; give another start or other parameters"
 
