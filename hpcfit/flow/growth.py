@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hpcfit.flow.calling import attended
 from hpcfit.flow.frames_reference import vanished
-from hpcfit.flow.progress import STEP_FLOOR, Progress, Watch
+from hpcfit.flow.progress import Progress, Watch
 from hpcfit.flow.taylor import FINISHED, TANGENT_SLACK, explain, order_for
 from hpcfit.kernels.build import Kernel, frames_kernel
 from hpcfit.kernels.source import HIGHEST_ORDER, HIGHEST_QUAD_ORDER
@@ -23,6 +23,7 @@ from hpcfit.records import Array, Bundle, Carried, Failure, Growth, Outcome
 LANES = 8  # of the widest vectors
 MOST_IN_LANES = 12  # tangents; more fill the lanes by themselves
 TANGENTS_LOST = 6  # as in runtime/bundle.h
+FRAME_FLOOR = 1e-9  # of the interval: f_x makes steps short like the square of the distance to a pole
 ORDERS_TOGETHER = 4  # the order is a multiple of it (runtime/frames.h)
 
 
@@ -164,7 +165,7 @@ def _call(
         **{name: array.ctypes.data for name, array in arrays.items()},
         tolerance=pace.tolerance,
         tangent_reach=math.exp((math.log(slack) + math.lgamma(order + 1)) / order),
-        floor=STEP_FLOOR,
+        floor=FRAME_FLOOR * min(1.0, pace.interval / pace.block),
         max_steps=pace.max_steps,
         order=order,
         stop=stop.ctypes.data,

@@ -23,16 +23,24 @@ def hamiltonian_form(model: Model, start: Array, parameters: Array, begin: float
     n = len(model.states)
     if n % 2 or n > MOST_STATES or model.opaque:
         return None
-    matrices = _matrices(model, start, parameters, begin)
-    for form in forms(n // 2) if len(matrices) else ():
-        if model.kind == "map":
-            left, right = matrices.transpose(0, 2, 1) @ form @ matrices, np.broadcast_to(form, matrices.shape)
-        else:
-            left = form @ matrices
-            right = left.transpose(0, 2, 1)
-        if np.abs(left - right).max() <= LIKENESS * max(float(np.abs(left).max()), LIKENESS):
-            return form
-    return None
+    here = _matrices(model, parameters, np.array([begin]), start[None])
+    likely = [form for form in forms(n // 2) if _fits(model, form, here)]
+    if not likely:
+        return None
+    matrices = _matrices(model, parameters, *some_points(model, start, parameters, begin))
+    return next((form for form in likely if _fits(model, form, matrices)), None)
+
+
+def _fits(model: Model, form: Array, matrices: Array) -> bool:
+    """Whether J and Jacobians (P, n, n) belong together; False where there are none."""
+    if not len(matrices):
+        return False
+    if model.kind == "map":
+        left, right = matrices.transpose(0, 2, 1) @ form @ matrices, np.broadcast_to(form, matrices.shape)
+    else:
+        left = form @ matrices
+        right = left.transpose(0, 2, 1)
+    return bool(np.abs(left - right).max() <= LIKENESS * max(float(np.abs(left).max()), LIKENESS))
 
 
 def energy_slope(model: Model, form: Array, start: Array, parameters: Array) -> Array:
@@ -42,9 +50,8 @@ def energy_slope(model: Model, form: Array, start: Array, parameters: Array) -> 
     return slope if np.isfinite(slope).all() else np.zeros_like(slope)
 
 
-def _matrices(model: Model, start: Array, parameters: Array, begin: float) -> Array:
-    """Jacobians on an orbit and around it, where they are finite."""
-    times, states = some_points(model, start, parameters, begin)
+def _matrices(model: Model, parameters: Array, times: Array, states: Array) -> Array:
+    """Jacobians at some points and around them, where they are finite."""
     size = NEARBY * np.maximum(np.abs(states).max(axis=0, initial=0.0), NEARBY)
     around = states + size * np.random.default_rng(0).uniform(-1.0, 1.0, states.shape)
     with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ SECTION_POINTS = 10_000
 
 def precise_enough(error: float | None, plan: Plan, growth: Array) -> bool:
     """True if all errors are as small as asked; growth (L, b, k) without the transient."""
-    if error is None:
+    if error is None or not growth.shape[1]:
         return False
     own = growth[plan.draws == 0]
     return reached(estimate(own, plan.block), error, own.shape[1])
