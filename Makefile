@@ -43,8 +43,12 @@ test: lint  ## lint, then run all tests (ARGS="-k spectrum" goes to pytest)
 science: .venv/.ready  ## the statistics of thousands of fits
 	$(python) -m pytest -m science tests/science $(ARGS)
 
-papers: .venv/.ready  ## the 31 scenarios of the two PARFIT papers, beside what is printed
+papers: .venv/.ready  ## the 31 scenarios of the two PARFIT papers and their Lyapunov spectra, beside what is printed
 	@$(python) -m jobs.papers
+	@$(python) -m jobs.spectra
+
+drill: .venv/.ready  ## 60 kills of spectra at random moments, which must end as if there had been none
+	@$(python) -m tests.drill.spectra build/drill $(ARGS)
 
 drill: .venv/.ready  ## faults during a campaign on a private SLURM, which must end as if there had been none
 	$(python) -m tests.drill.campaign $(ARGS)

@@ -38,7 +38,7 @@ class Printed:
 def scenarios() -> dict[str, Path]:
     """The job of every scenario."""
     found = sorted(JOBS.glob("*_199[23]/*.toml"))
-    return {path.stem.upper(): path for path in found}
+    return {path.stem.upper(): path for path in found if not path.stem.startswith("lyapunov")}
 
 
 def printed() -> dict[str, Printed]:
