@@ -101,7 +101,9 @@ def fitted_tables() -> None:
         for scenario in scenarios:
             found = of_fit("kallrath_1993", f"s{scenario}")
             change = f"{100.0 * (found.exponents[0] / true - 1.0):+.1f} %"
-            how = "regular" if found.regular.any() else found.outcome.value
+            how = "regular" if found.regular.any() else "chaotic"
+            if found.failures:
+                change, how = "", f"escapes at t = {found.failures[0].time:.4g}"
             print(f"| S{scenario} | {found.exponents[0]:.5f} | {change} | {how} |", flush=True)
 
 
