@@ -22,7 +22,7 @@ from hpcfit.jobfile.check import Job
 from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import FitResult, InputError, Mistake, Spectrum
 from hpcfit.studies.spectrum import Stage, spectrum_stages
-from hpcfit.studies.spectrum_plan import Asked, check_asked
+from hpcfit.studies.spectrum_asked import Asked, check_asked
 
 log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 60.0

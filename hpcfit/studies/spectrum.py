@@ -19,7 +19,8 @@ from hpcfit.mpi.together import on_root
 from hpcfit.records import Array, Bundle, FitResult, Halt, Spectrum
 from hpcfit.studies.beginnings import Values
 from hpcfit.studies.carriers import Carrier, Dealt, Leg, Ride, invariants_at, part
-from hpcfit.studies.spectrum_plan import Asked, Plan, plan_spectrum
+from hpcfit.studies.spectrum_asked import Asked
+from hpcfit.studies.spectrum_plan import Plan, plan_spectrum
 from hpcfit.studies.spectrum_result import made_of, precise_enough, with_section
 from hpcfit.studies.wide import Wide, is_wide
 

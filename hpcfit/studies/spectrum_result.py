@@ -12,7 +12,8 @@ from hpcfit.lyapunov.estimate import Estimate, estimate
 from hpcfit.lyapunov.sections import section
 from hpcfit.models.define import Model
 from hpcfit.records import Array, Failure, Halt, Outcome, Spectrum
-from hpcfit.studies.spectrum_plan import Asked, Plan, section_axes
+from hpcfit.studies.spectrum_asked import Asked, section_axes
+from hpcfit.studies.spectrum_plan import Plan
 
 SECTION_POINTS = 10_000
 

@@ -11,7 +11,8 @@ from hpcfit import InputError, spectrum
 from hpcfit.lyapunov.hamiltonian import hamiltonian_form
 from hpcfit.models import catalogue
 from hpcfit.models.strings import model_from_strings
-from hpcfit.studies.spectrum_plan import Asked, plan_spectrum
+from hpcfit.studies.spectrum_asked import Asked
+from hpcfit.studies.spectrum_plan import plan_spectrum
 
 BAD: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "duration zero": ("lorenz", {"duration": 0.0}, ["duration = 0.0", "must be positive"]),
