@@ -80,6 +80,11 @@ def data(old: str, new: str) -> str:
 
 # job, data, what the message must say: found by `check`, and by `run` in the same words
 CHECKED: dict[str, tuple[str, str | None, list[str]]] = {
+    "ensemble of spectra": (
+        ensemble("of = 'fit'", "of = 'lyapunov'"),
+        None,
+        ['job.toml:16: ensemble.of = "lyapunov"', "spectra of an ensemble are those of a grid"],
+    ),
     # the data file
     "data file missing": (FIT, None, ["job.toml:8: data.file", "d.csv: no such file", "relative to the job"]),
     "data empty": (FIT, "", ["job.toml:8: data.file", "empty", "must name the columns"]),
@@ -490,11 +495,6 @@ RUN: dict[str, tuple[str, str | None, list[str]]] = {
         ensemble("sd = 0.5", "proportional = 0.1").replace("x = 1.0", "x = 0.0"),
         None,
         ["job.toml:8: truth.noise", "sigma of x is 0 at t = 0", "must be positive"],
-    ),
-    "ensemble of spectra": (
-        ensemble("of = 'fit'", "of = 'lyapunov'"),
-        None,
-        ['job.toml:16: ensemble.of = "lyapunov"', "spectra of an ensemble are those of a grid"],
     ),
 }
 
