@@ -25,6 +25,7 @@ def posing(job: Job) -> dict[str, Any]:
         "start": job["nodes"],
         "weights": options["weights"],
         "local": options["local"],
+        "constraints": options["constraints"],
         "method": options["method"],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from hpcfit.records import EnsembleResult, FitResult, Path, Series, Spectrum, sl
 from hpcfit.studies.ensemble import joined, rows_in_rounds
 from hpcfit.studies.fit import check_fit_data, fit_in_parts
 
+log = logging.getLogger(__name__)
 AT_ONCE = 1 << 18  # members that ranks share before they meet: memory does not grow with their number
 
 Record = Path | FitResult | EnsembleResult | Spectrum
@@ -67,6 +69,10 @@ def ensemble_in_rounds(comm: Any, inputs: Inputs) -> Iterator[tuple[Any, Ensembl
     sweep = Sweep(inputs, model)
     known = everywhere(comm, sweep.known)
     sweep.bench.check(comm, strict=sweep.strict)
+    if inputs.job["fit"].get("constraints") and comm.rank == 0:
+        log.info(
+            "with constraints the linear algebra of the members is not machine code: fewer fits a second"
+        )
     progress = ProgressLine(sweep.doing) if comm.rank == 0 else None
     members = sweep.plan.members
     try:

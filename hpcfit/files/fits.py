@@ -2,7 +2,7 @@
 
 Groups: unknowns, derived (values, errors, covariance); experiments/1, 2, ... (times, values, sigma,
 residuals); nodes (times, experiments, states, errors); initial, final (pieces of the path); history (one
-array a column).
+array a column); constraints, where there are any (one array a column), with their multipliers in history.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import numpy as np
 
 from hpcfit.files.hdf5 import columns, names_of, put, put_attributes, reserve, texts
 from hpcfit.files.series import get_series
-from hpcfit.records import Array, Estimates, FitResult, Iteration, Outcome, Pieces
+from hpcfit.records import Array, Constraint, Estimates, FitResult, Iteration, Outcome, Pieces
 
 CHUNK = 1 << 14  # rows that are compressed together, where ranks write their own
+_KINDS = {"str": np.str_, "float": np.float64, "int": np.int64, "bool": np.bool_}
 _NUMBERS: dict[str, Any] = {
     "objective": float,
     "degrees_of_freedom": int,
@@ -36,7 +37,8 @@ _BY_NAME = {
     "weights": "by observed quantity; 0 = not considered",
     "truth": "of unknowns and derived quantities, where it is known",
 }
-_COLUMNS = {part.name: part.type for part in fields(Iteration)}
+_COLUMNS = {part.name: part.type for part in fields(Iteration) if part.name != "multipliers"}
+_OF_CONSTRAINTS = {part.name: part.type for part in fields(Constraint)}
 
 
 def put_fit(file: Any, fit: FitResult) -> None:
@@ -67,6 +69,8 @@ def put_fit(file: Any, fit: FitResult) -> None:
     _put_pieces(file.create_group("initial"), fit.initial, fit)
     _put_pieces(file.create_group("final"), fit.final, fit)
     _put_history(file.create_group("history"), fit.history)
+    if fit.constraints:
+        _put_constraints(file, fit)
     if fit.solver_log:
         file["solver_log"] = fit.solver_log
 
@@ -94,6 +98,7 @@ def get_fit(file: Any) -> FitResult:
         initial=_get_pieces(file["initial"]),
         final=_get_pieces(file["final"]),
         history=_get_history(file["history"]),
+        constraints=_get_constraints(file["constraints"]) if "constraints" in file else (),
         solver=str(file.attrs["solver"]),
         solver_log=file["solver_log"].asstr()[()] if "solver_log" in file else "",
         units=json.loads(file.attrs["units"]),
@@ -193,9 +198,8 @@ def _get_pieces(group: Any) -> Pieces:
 
 
 def _put_history(group: Any, history: tuple[Iteration, ...]) -> None:
-    kinds = {"str": np.str_, "float": np.float64, "int": np.int64}
     for name, kind in _COLUMNS.items():
-        column: np.ndarray = np.array([getattr(each, name) for each in history], dtype=kinds[str(kind)])
+        column: np.ndarray = np.array([getattr(each, name) for each in history], dtype=_KINDS[str(kind)])
         put(group, name, column, dims=("iteration",))
 
 
@@ -203,4 +207,35 @@ def _get_history(group: Any) -> tuple[Iteration, ...]:
     found = [
         texts(group[name]) if kind == "str" else group[name][()].tolist() for name, kind in _COLUMNS.items()
     ]
+    if "multipliers" in group:
+        found.append([tuple(row[:used]) for row, used in zip(*_multipliers(group), strict=True)])
     return tuple(Iteration(*row) for row in zip(*found, strict=True))
+
+
+def _put_constraints(file: Any, fit: FitResult) -> None:
+    group = file.create_group("constraints")
+    for name, kind in _OF_CONSTRAINTS.items():
+        column: np.ndarray = np.array(
+            [getattr(each, name) for each in fit.constraints], dtype=_KINDS[str(kind)]
+        )
+        put(group, name, column, dims=("constraint",))
+    table = np.full((len(fit.history), len(fit.constraints)), np.nan)
+    known = np.zeros(len(fit.history), dtype=np.int64)
+    for k, each in enumerate(fit.history):
+        known[k] = len(each.multipliers)
+        table[k, : known[k]] = each.multipliers
+    note = "NaN where a constraint was not active, or not considered in that phase"
+    put(file["history"], "multipliers", table, dims=("iteration", "constraint"), note=note)
+    put(file["history"], "considered", known, dims=("iteration",), note="constraints of that phase")
+
+
+def _get_constraints(group: Any) -> tuple[Constraint, ...]:
+    found = [
+        texts(group[name]) if kind == "str" else group[name][()].tolist()
+        for name, kind in _OF_CONSTRAINTS.items()
+    ]
+    return tuple(Constraint(*row) for row in zip(*found, strict=True))
+
+
+def _multipliers(group: Any) -> tuple[list[list[float]], list[int]]:
+    return group["multipliers"][()].tolist(), group["considered"][()].tolist()

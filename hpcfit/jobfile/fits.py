@@ -8,6 +8,7 @@ from typing import Any
 from hpcfit.jobfile.arrays import several, written
 from hpcfit.jobfile.names import ModelNames
 from hpcfit.jobfile.values import split_remedy
+from hpcfit.models.conditions import Names, relations
 from hpcfit.models.define import Model
 from hpcfit.models.graph import Graph
 from hpcfit.models.names import nearest
@@ -35,6 +36,7 @@ def check_fit(
     observed = _observed(tables, columns, names)
     _check_observed(wrong, fit, columns, observed)
     _check_local(wrong, given, tables, names.parameters)
+    _check_constraints(wrong, fit, names)
     for k, (label, truth) in enumerate(several(tables, "truth")):
         if not k or truth.get("noise") is not tables["truth"].get("noise"):
             _check_noise(
@@ -143,6 +145,26 @@ def _check_local(
             if name not in local and first is not None and value != first:
                 problem = f"differs from {first:g} of {truths[0][0]}, but is fitted as one for all"
                 wrong(f"{label}.parameters.{name}", problem, f'add "{name}" to fit.local', value)
+
+
+def _check_constraints(wrong: Wrong, fit: Table, names: ModelNames) -> None:
+    """As far as names go; times and experiments are known with the data."""
+    if names.states is None or names.parameters is None or names.quantities is None:
+        return
+    local = tuple(fit.get("local") or ())
+    known = Names(
+        names.states,
+        tuple(name for name in names.quantities if name not in names.states),
+        tuple(name for name in names.parameters if name not in local),
+        tuple(name for name in names.parameters if name in local),
+        None,
+    )
+    for source in fit.get("constraints") or ():
+        try:
+            relations(source, known)
+        except InputError as error:
+            problem, remedy = split_remedy(str(error))
+            wrong("fit.constraints", problem, remedy or "correct it", source)
 
 
 def _check_alike(wrong: Wrong, given: Table, tables: Mapping[str, Table]) -> None:

@@ -99,6 +99,12 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "local": Key(
             values.names, "parameters of which every experiment has its own value, k@1, k@2, ...", ()
         ),
+        "constraints": Key(
+            values.text_or_texts,
+            'equalities and inequalities, as in ["x@end = x@start", "x@2:0.5 >= 0", "a + b <= 1"]: states at '
+            "start, end or a time, of one experiment or of each, and parameters",
+            (),
+        ),
         "nodes": Key(
             values.nodes, '"data", a whole number k for every k-th time, or a list of times', "data"
         ),

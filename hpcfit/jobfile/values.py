@@ -21,6 +21,14 @@ def text(value: Any) -> str:
     return value
 
 
+def text_or_texts(value: Any) -> tuple[str, ...]:
+    """One text, or a list of them."""
+    parts = [value] if isinstance(value, str) else value
+    if not isinstance(parts, list):
+        raise InputError('must be a list of texts, as in ["a + b <= 1", "k >= 0"]')
+    return tuple(map(text, parts))
+
+
 def boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise InputError("must be true or false, without quotes")

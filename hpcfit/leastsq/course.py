@@ -67,6 +67,7 @@ class Course:
         watch: Watch | None = None,
         *,
         experiments: int = 1,
+        conditions: int = 0,
         all_nodes: bool = True,
         remembers: bool = True,
     ) -> Course:
@@ -78,7 +79,7 @@ class Course:
             [Outcome.UNFINISHED] * members,
             zeros,
             zeros.copy(),
-            Spread.empty(z, experiments, all_nodes=all_nodes),
+            Spread.empty(z, experiments, all_nodes=all_nodes, conditions=conditions),
             np.full(members, np.inf),
             [[] for _ in range(members)] if remembers else None,
             [[] for _ in range(members)] if remembers else None,
@@ -123,14 +124,19 @@ class Course:
             for member in members.tolist():
                 self.attempts[member].append(attempt)
 
-    def note(self, phase: str, members: Numbers, columns: Sequence[Any]) -> None:
-        """One iteration of some members: objective, defect, increment, damping, rank, each (m,)."""
+    def note(
+        self, phase: str, members: Numbers, columns: Sequence[Any], multipliers: Array | None = None
+    ) -> None:
+        """One iteration of some members: objective, defect, increment, damping, rank, each (m,).
+
+        multipliers (m, c): of further conditions; NaN where they are not held.
+        """
         if self.history is None:
             return
-        for member, row in zip(
-            members.tolist(), zip(*(c.tolist() for c in columns), strict=True), strict=True
-        ):
-            iteration = Iteration(phase, *row)
+        pulls = [()] * len(members) if multipliers is None else [tuple(own) for own in multipliers.tolist()]
+        rows = zip(*(c.tolist() for c in columns), strict=True)
+        for member, row, own in zip(members.tolist(), rows, pulls, strict=True):
+            iteration = Iteration(*(phase, *row, own))
             self.history[member].append(iteration)
             if self.watch is not None:
                 self.watch(iteration)

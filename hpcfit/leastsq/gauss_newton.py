@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hpcfit.leastsq.anchors import Anchors
-from hpcfit.leastsq.course import Course, Numbers, Problem, linearised
+from hpcfit.leastsq.course import Course, Flags, Numbers, Problem, linearised
 from hpcfit.leastsq.levels import LEVELS
-from hpcfit.linear.chain import Residuals
+from hpcfit.linear.chain import Chain, Residuals
+from hpcfit.linear.inverse import Held
 from hpcfit.linear.solvers import Solver, dense
 from hpcfit.records import Array, Outcome
 
@@ -41,10 +43,12 @@ class GaussNewton:
         self.done = np.zeros(members, dtype=np.int64)
         self.pace = Pace(members)
         self.anchors = Anchors()
+        self.faces = Faces(members)
 
     def begin(self, members: Numbers) -> None:
         self.damper.forget(members)
         self.pace.forget(members)
+        self.faces.forget(members)
         if len(members):
             self.anchors.forget()
         self.last[members], self.done[members] = np.inf, 0
@@ -54,7 +58,9 @@ class GaussNewton:
         if not len(members):
             return members
         across = part.across(comm)
+        chain = self.faces.recalled(members, chain)
         here = self.solver(comm, self.anchors.added(chain), z)
+        self.faces.remember(members, here.held)
         increment, last = here.increment, self.last[members]
         course.distance[members] = increment
         spent = self.done[members] >= self.max_iterations
@@ -83,6 +89,9 @@ class GaussNewton:
             free = self.solver(comm, chain, z) if self.anchors.hold else here
             course.spread.keep(across, members[leaving], chain, free, leaving, alpha[leaving])
         self._end(course, members, arrived, stalled, spent, here.rank < here.freedoms)
+        if here.held is not None:  # where the nearest point to contradictory conditions is reached
+            apart = here.held.contradictory.any(axis=1) & (arrived | stalled)
+            course.end(members[apart], Outcome.CONTRADICTORY)
         self.last[members] = np.where(alpha == 1.0, increment, np.inf)
         self.done[members] += 1
         course.iterations[members[~spent]] += 1
@@ -91,6 +100,7 @@ class GaussNewton:
             "exact",
             members[~spent],
             [each[~spent] for each in (here.objective, here.defect, increment, alpha, here.rank)],
+            None if here.held is None else here.held.told()[~spent],
         )
         return members[~arrived & ~stalled & ~spent]
 
@@ -101,6 +111,32 @@ class GaussNewton:
         course.end(members[stalled], Outcome.STALLED)
         course.end(members[arrived & ~deficient], Outcome.CONVERGED)
         course.end(members[arrived & deficient], Outcome.RANK_DEFICIENT)
+
+
+class Faces:
+    """Which conditions were held in the last iteration of every member: there the next search begins."""
+
+    def __init__(self, members: int) -> None:
+        self.active: list[Flags | None] = [None] * members
+
+    def forget(self, members: Numbers) -> None:
+        for member in members.tolist():
+            self.active[member] = None
+
+    def recalled(self, members: Numbers, chain: Chain) -> Chain:
+        """The chain with what is remembered of its members."""
+        if chain.conditions is None:
+            return chain
+        likely = chain.conditions.likely.copy()
+        for own, member in zip(likely, members.tolist(), strict=True):
+            if (known := self.active[member]) is not None:
+                own[:] = known
+        return replace(chain, conditions=replace(chain.conditions, likely=likely))
+
+    def remember(self, members: Numbers, held: Held | None) -> None:
+        if held is not None:
+            for member, active in zip(members.tolist(), held.active, strict=True):
+                self.active[member] = active
 
 
 class Pace:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hpcfit.linear.chain import Residuals, scaled_residuals
+from hpcfit.linear.chain import Residuals, scaled_residuals, violated
 from hpcfit.linear.inverse import Inverse, Numbers
 from hpcfit.records import Array
 
@@ -71,18 +71,30 @@ class SumLevel:
 
     def __init__(self, members: int) -> None:
         self.weights: list[Array | None] = [None] * members  # beta^i (N - 1, n)
+        self.of_conditions: list[Array | None] = [None] * members  # beta^i (c,) of further conditions
 
     def forget(self, members: Numbers) -> None:
         for member in members.tolist():
-            self.weights[member] = None
+            self.weights[member] = self.of_conditions[member] = None
 
     def damping(self, here: Inverse, which: Numbers, trial: Trial, members: Numbers) -> Array:
-        weights = self._weights(SLOPES_SAFETY * np.abs(here.multipliers(which)), members)
-        best, at_best = t1(here.residuals.take(which), weights), np.zeros(len(members))
+        weights = _raised(self.weights, SLOPES_SAFETY * np.abs(here.multipliers(which)), members)
+
+        def level(residuals: Residuals, some: Numbers) -> Array:
+            if here.held is None:
+                return t1(residuals, weights[some])
+            lacking = violated(residuals.conditions, here.held.exact)
+            return t1(residuals, weights[some], (of_conditions[some] * lacking).sum(axis=1))
+
+        if here.held is not None:
+            slopes = np.abs(here.held.multipliers[which])
+            of_conditions = _raised(self.of_conditions, SLOPES_SAFETY * slopes, members)
+        best = level(here.residuals.take(which), np.arange(len(members)))
+        at_best = np.zeros(len(members))
         left, alpha = np.arange(len(members)), 1.0
         while alpha >= SMALLEST_DAMPING and len(left):
             tried = trial(np.full(len(left), alpha), which[left])
-            value = t1(scaled_residuals(tried, here.scales.take(which[left])), weights[left])
+            value = level(scaled_residuals(tried, here.scales.take(which[left])), left)
             better = value < best[left]
             best[left] = np.where(better, value, best[left])
             at_best[left] = np.where(better, alpha, at_best[left])
@@ -90,17 +102,22 @@ class SumLevel:
             alpha *= 0.5
         return at_best
 
-    def _weights(self, needed: Array, members: Numbers) -> Array:
-        """The weights of these members, raised where the multipliers ask for more."""
-        for k, member in enumerate(members):
-            before = self.weights[member]
-            self.weights[member] = needed[k] if before is None else np.maximum(before, needed[k])
-        return np.stack([self.weights[member] for member in members])
+
+def _raised(weights: list[Array | None], needed: Array, members: Numbers) -> Array:
+    """The weights of these members, raised where the multipliers ask for more."""
+    for k, member in enumerate(members):
+        before = weights[member]
+        weights[member] = needed[k] if before is None else np.maximum(before, needed[k])
+    return np.stack([weights[member] for member in members])
 
 
-def t1(residuals: Residuals, weights: Array) -> Array:
-    """1/2 ||F1||^2 + sum beta^i |F2^i| (A1) per member; infinite where it cannot be computed."""
+def t1(residuals: Residuals, weights: Array, conditions: Array | float = 0.0) -> Array:
+    """1/2 ||F1||^2 + sum beta^i |F2^i| (A1) per member; infinite where it cannot be computed.
+
+    conditions (M,): what conditions add, of which an inequality counts as far as it is not met.
+    """
     value: Array = 0.5 * residuals.objective() + (weights * np.abs(residuals.links)).sum(axis=(1, 2))
+    value = value + conditions
     return np.where(np.isfinite(value), value, np.inf)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hpcfit.leastsq.quantiles import fisher, student
 from hpcfit.linear.across import Across
 from hpcfit.linear.chain import ByMember, Chain, Members, Unknowns
-from hpcfit.linear.inverse import Inverse, Numbers
+from hpcfit.linear.inverse import Held, Inverse, Numbers
 from hpcfit.records import Array
 
 MANY = 64  # unknowns
@@ -30,14 +30,19 @@ class Spread(ByMember):
     objective: Array  # (M,)
     blind_states: Array  # (M, e n) part of the first nodes in directions that the data do not see
     blind_parameters: Array  # (M, q)
+    multipliers: Array  # (M, c) of further conditions; NaN where not held
+    multiplier_errors: Array  # (M, c) without the common factor; NaN where not held
+    contradictory: Array  # (M, c) 1: one of those that cannot all be met
+    pinned: Array  # (M,) how many unknowns conditions determine
 
     @classmethod
-    def empty(cls, z: Unknowns, experiments: int, *, all_nodes: bool) -> Spread:
+    def empty(cls, z: Unknowns, experiments: int, *, all_nodes: bool, conditions: int = 0) -> Spread:
         members, nodes, n = z.nodes.shape
         q = z.parameters.shape[1]
         unknowns, wanted = experiments * n + q, nodes if all_nodes else 0
         shapes = ((experiments, n, unknowns), (wanted, n), (q, unknowns), (), (experiments * n,), (q,))
-        return cls(*(np.full((members, *shape), np.nan) for shape in shapes))
+        of_conditions = ((conditions,), (conditions,), (conditions,), ())
+        return cls(*(np.full((members, *shape), np.nan) for shape in (*shapes, *of_conditions)))
 
     def keep(
         self,
@@ -53,9 +58,17 @@ class Spread(ByMember):
         if self.node_errors.shape[1]:
             self.node_errors[members] = inverse.node_errors(which)
         self.blind_states[members], self.blind_parameters[members] = inverse.blind(which)
+        self._keep_held(members, inverse.held, which)
         step = inverse.step.take(which)
         taken = Unknowns(alpha[:, None, None] * step.nodes, alpha[:, None] * step.parameters)
         self.objective[members] = across.total(chain.predicted_squares(which, taken))
+
+    def _keep_held(self, members: Numbers, held: Held | None, which: Numbers) -> None:
+        self.pinned[members] = 0.0 if held is None else held.pinned[which]
+        if held is not None:
+            self.multipliers[members] = held.told()[which]
+            self.multiplier_errors[members] = held.errors[which]
+            self.contradictory[members] = held.contradictory[which]
 
     def forget(self, members: Members) -> None:
         for field in fields(self):

@@ -32,6 +32,7 @@ _FAILED = {
     Outcome.UNFINISHED: "the exact method did not converge",
     Outcome.RANK_DEFICIENT: "the data did not determine all unknowns there",
     Outcome.NOT_INTEGRABLE: "the path could not be integrated",
+    Outcome.CONTRADICTORY: "the constraints could not all be met there",
 }
 
 

@@ -88,11 +88,13 @@ class Residuals(ByMember):
 
     rows: Array  # (M, N, k) F1
     links: Array  # (M, N - 1, n) F2, the continuity defects (4.5)
+    conditions: Array | None = None  # (M, c) F2, further conditions (2.4), where there are any
 
     def finite(self) -> NDArray[np.bool_]:
         """Which members are finite throughout (M,)."""
         good: NDArray[np.bool_] = np.isfinite(self.rows).all(axis=(1, 2))
-        return good & np.isfinite(self.links).all(axis=(1, 2))
+        good &= np.isfinite(self.links).all(axis=(1, 2))
+        return good if self.conditions is None else good & np.isfinite(self.conditions).all(axis=1)
 
     def objective(self) -> Array:
         """||F1||^2 per member (M,)."""
@@ -103,6 +105,43 @@ class Residuals(ByMember):
         """The largest |F2| per member (M,)."""
         largest: Array = np.abs(self.links).max(axis=(1, 2), initial=0.0)
         return largest
+
+
+@dataclass(frozen=True)
+class Conditions(ByMember):
+    """Linearised conditions (2.4): sum C_v ds_v + D dp + c = 0 for exact ones, >= 0 for the others.
+
+    c conditions look at v of the nodes.
+    """
+
+    values: Array  # (M, c) c
+    by_node: Array  # (M, v, c, n) C
+    by_parameters: Array  # (M, c, q) D
+    likely: NDArray[np.bool_]  # (M, c) those that held in the iteration before
+    exact: NDArray[np.bool_] = field(metadata=COMMON)  # (c,)
+    nodes: NDArray[np.int64] = field(metadata=COMMON)  # (v,)
+    of_states: NDArray[np.bool_] = field(metadata=COMMON)  # (c,) which look at states at all
+
+    def scaled(self, scales: Scales) -> Conditions:
+        """In units of the scales; the conditions keep their own."""
+        states, parameters = scales.states[:, None, None], scales.parameters[:, None]
+        return replace(self, by_node=self.by_node * states, by_parameters=self.by_parameters * parameters)
+
+    def moduli(self) -> Conditions:
+        """Slopes without their signs."""
+        return replace(self, by_node=np.abs(self.by_node), by_parameters=np.abs(self.by_parameters))
+
+    def along(self, nodes: Array, parameters: Array) -> Array:
+        """C ds + D dp for increments as columns (M, N, n, f) and (M, q, f): (M, c, f)."""
+        found: Array = np.einsum("mvcn,mvnf->mcf", self.by_node, nodes[:, self.nodes])
+        return found + self.by_parameters @ parameters
+
+    def pull(self, multipliers: Array, nodes: int) -> tuple[Array, Array]:
+        """C^t lambda at all nodes (M, N, n), and D^t lambda (M, q)."""
+        members, _, _, n = self.by_node.shape
+        at_nodes = np.zeros((members, nodes, n))
+        at_nodes[:, self.nodes] = np.einsum("mvcn,mc->mvn", self.by_node, multipliers)
+        return at_nodes, np.einsum("mcq,mc->mq", self.by_parameters, multipliers)
 
 
 @dataclass(frozen=True)
@@ -118,6 +157,7 @@ class Chain(ByMember):
     alive: NDArray[np.bool_] | None = None  # (M,) which members could be linearised, where that is known
     arrivals: Array | None = None  # (M, N - 1, n) where the intervals end; absent: d_j + s_j+1
     segments: Segments | None = field(default=None, metadata=COMMON)  # of a part, with up to N links
+    conditions: Conditions | None = None
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:
@@ -128,14 +168,26 @@ class Chain(ByMember):
     def finite(self) -> NDArray[np.bool_]:
         """Which members could be linearised (M,)."""
         if self.alive is not None:
-            return self.alive
+            return self.alive if self.conditions is None else self.alive & self._conditions_are_finite()
         slopes = (self.links_by_node, self.links_by_parameters, self.rows_by_node, self.rows_by_parameters)
         good = self.residuals.finite()
+        if self.conditions is not None:
+            good &= self._conditions_are_finite()
         for slope in slopes:
             own = slope[:1] if slope.strides[0] == 0 else slope  # what all share is looked at once
             with np.errstate(all="ignore"):
                 good &= np.isfinite(own.sum(axis=(1, 2, 3)))
         return good
+
+    def _conditions_are_finite(self) -> NDArray[np.bool_]:
+        assert self.conditions is not None
+        own = self.conditions
+        good: NDArray[np.bool_] = np.isfinite(own.values).all(axis=1)
+        return (
+            good
+            & np.isfinite(own.by_node).all(axis=(1, 2, 3))
+            & np.isfinite(own.by_parameters).all(axis=(1, 2))
+        )
 
     def scaled(self, scales: Scales) -> Chain:
         """The same in units of the scales; the links stay of the form ... - ds_j+1."""
@@ -150,6 +202,7 @@ class Chain(ByMember):
             self.linked,
             self.alive,
             segments=self.segments,
+            conditions=None if self.conditions is None else self.conditions.scaled(scales),
         )
 
     def predicted_squares(self, which: NDArray[np.int64], step: Unknowns) -> Array:
@@ -166,6 +219,12 @@ def _of(rows: Array, which: NDArray[np.int64]) -> Array:
     return rows[:1] if rows.strides[0] == 0 else rows[which]
 
 
+def violated(values: Array | None, exact: NDArray[np.bool_]) -> Array:
+    """|c| of exact conditions, and what inequalities lack, max(-c, 0) (M, c)."""
+    assert values is not None
+    return np.where(exact, np.abs(values), np.maximum(-values, 0.0))
+
+
 def scaled_residuals(residuals: Residuals, scales: Scales) -> Residuals:
     """Defects in units of the states."""
-    return Residuals(residuals.rows, residuals.links / scales.states[:, None])
+    return Residuals(residuals.rows, residuals.links / scales.states[:, None], residuals.conditions)

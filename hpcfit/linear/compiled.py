@@ -17,7 +17,7 @@ from hpcfit.kernels.compiler import find_compiler
 from hpcfit.kernels.room import room
 from hpcfit.linear.chain import Chain, Residuals, Scales, Unknowns, scaled_residuals
 from hpcfit.linear.dense import generalised_inverse
-from hpcfit.linear.inverse import AnyInverse, Numbers, first_nodes, root_sums
+from hpcfit.linear.inverse import AnyInverse, Held, Numbers, first_nodes, root_sums
 from hpcfit.linear.windows import GROWTH
 from hpcfit.records import Array
 
@@ -103,6 +103,8 @@ class _Task:
 
 class CompiledInverse:
     """J+ of (4.9) for the members of a chain; see `inverse.Inverse`."""
+
+    held: Held | None = None
 
     def __init__(self, chain: Chain, z: Unknowns, growth: float = GROWTH) -> None:
         self.chain, self.z, self.growth = chain, z, growth

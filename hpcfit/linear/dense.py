@@ -42,6 +42,11 @@ class Decomposed(ByMember):
 
     def solve(self, residuals: Residuals) -> Unknowns:
         """dz = -J+ F (4.9); for a deficient rank the one of smallest length, the relaxed solution."""
+        nodes, parameters, projected = self.particular(residuals)
+        return self.joined(nodes, parameters, -(projected * self._inverse_values()))
+
+    def particular(self, residuals: Residuals) -> tuple[Array, Array, Array]:
+        """An increment that satisfies the links, (M, N, n) and (M, q); from there b of ||s y + b|| (M, f)."""
         chain, windows = self.chain, self.windows
         members, _, _, _, q = chain.shape
         at_nodes, at_ends = carried(chain.links_by_node, windows, residuals.links)
@@ -49,13 +54,21 @@ class Decomposed(ByMember):
         nodes = at_nodes + _nodes(windows, start, q)
         parameters = start[:, start.shape[1] - q :]
         rows = residuals.rows + _rows(chain, nodes, parameters)
-        projected = np.einsum("mrf,mr->mf", self.left, rows.reshape(members, -1))
-        y = -np.einsum("mfg,mg->mf", self.right, projected * self._inverse_values())
-        free = self.free[:, start.shape[1] - q :]
+        return nodes, parameters, np.einsum("mrf,mr->mf", self.left, rows.reshape(members, -1))
+
+    def joined(self, nodes: Array, parameters: Array, y: Array) -> Unknowns:
+        """The increment that goes y (M, f) from there, along the singular directions."""
+        turned = np.einsum("mfg,mg->mf", self.right, y)
+        free = self.free[:, self.free.shape[1] - parameters.shape[1] :]
         return Unknowns(
-            nodes + np.einsum("mjnf,mf->mjn", self.nodes_by_free, y),
-            parameters + np.einsum("mqf,mf->mq", free, y),
+            nodes + np.einsum("mjnf,mf->mjn", self.nodes_by_free, turned),
+            parameters + np.einsum("mqf,mf->mq", free, turned),
         )
+
+    def directions(self) -> tuple[Array, Array]:
+        """Nodes (M, N, n, f) and parameters (M, q, f) by y."""
+        q = self.chain.shape[-1]
+        return self.nodes_by_free @ self.right[:, None], self.free[:, self.free.shape[1] - q :] @ self.right
 
     @property
     def rank(self) -> NDArray[np.int64]:
@@ -80,18 +93,27 @@ class Decomposed(ByMember):
         q = self.chain.shape[-1]
         return self.nodes_by_free[:, node] @ blind, self.free[:, self.free.shape[1] - q :] @ blind
 
-    def multipliers(self, residuals: Residuals, step: Unknowns) -> Array:
-        """lambda_c of (4.10) for every link (M, N - 1, n): at joints by the factors, inside by recursion."""
+    def multipliers(
+        self, residuals: Residuals, step: Unknowns, forces: tuple[Array, Array] | None = None
+    ) -> Array:
+        """lambda_c of (4.10) for every link (M, N - 1, n): at joints by the factors, inside by recursion.
+
+        forces: of further conditions, on the nodes (M, N, n) and on the parameters (M, q).
+        """
         chain, windows = self.chain, self.windows
         members, nodes, _, n, _ = chain.shape
         rho = residuals.rows + _rows(chain, step.nodes, step.parameters)
         pull = np.einsum("mjki,mjk->mji", chain.rows_by_node, rho)  # A^t rho
+        if forces is not None:
+            pull -= forces[0]
         gradient = np.zeros((members, windows.count, n))
         by_window = np.einsum("mjil,mji->mjl", windows.by_window, pull)
         for m in range(members):
             np.add.at(gradient[m], windows.number[m], by_window[m])
         border = np.einsum("mjiq,mji->mq", windows.by_parameters, pull)
         border += np.einsum("mjkq,mjk->mq", chain.rows_by_parameters, rho)
+        if forces is not None:
+            border -= forces[1]
         whole = np.concatenate([gradient.reshape(members, -1), border], axis=1)
         at_joints = np.linalg.solve(self.triangle, np.einsum("mxc,mx->mc", self.range, whole)[..., None])
         result = np.zeros((members, nodes - 1, n))
@@ -140,6 +162,26 @@ class Assorted:
 
         return Unknowns(*self._joined(solved))
 
+    def particular(self, residuals: Residuals) -> tuple[Array, Array, Array]:
+        nodes, parameters, b = self._joined(lambda part, which: part.particular(residuals.take(which)))
+        return nodes, parameters, b
+
+    def joined(self, nodes: Array, parameters: Array, y: Array) -> Unknowns:
+        def moved(part: Decomposed, which: NDArray[np.int64]) -> tuple[Array, ...]:
+            step = part.joined(nodes[which], parameters[which], y[which])
+            return step.nodes, step.parameters
+
+        return Unknowns(*self._joined(moved))
+
+    def directions(self) -> tuple[Array, Array]:
+        nodes, parameters = self._joined(lambda part, which: part.directions())
+        return nodes, parameters
+
+    @property
+    def singular_values(self) -> Array:
+        values: Array = self._joined(lambda part, which: (part.singular_values,))[0]
+        return values
+
     @property
     def rank(self) -> NDArray[np.int64]:
         (ranks,) = self._joined(lambda part, which: (part.rank,))
@@ -157,10 +199,14 @@ class Assorted:
         nodes, parameters = self._joined(lambda part, which: part.null_directions(node))
         return nodes, parameters
 
-    def multipliers(self, residuals: Residuals, step: Unknowns) -> Array:
-        (found,) = self._joined(
-            lambda part, which: (part.multipliers(residuals.take(which), step.take(which)),)
-        )
+    def multipliers(
+        self, residuals: Residuals, step: Unknowns, forces: tuple[Array, Array] | None = None
+    ) -> Array:
+        def pulled(part: Decomposed, which: NDArray[np.int64]) -> tuple[Array, ...]:
+            own = None if forces is None else (forces[0][which], forces[1][which])
+            return (part.multipliers(residuals.take(which), step.take(which), own),)
+
+        (found,) = self._joined(pulled)
         return found
 
     def _joined(self, action: Callable[[Decomposed, NDArray[np.int64]], tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hpcfit.linear.chain import Chain, Unknowns
 from hpcfit.linear.compiled import can_be_compiled, held_steps
+from hpcfit.linear.constrained import step_within
 from hpcfit.linear.segments import Segments
 from hpcfit.mpi.together import gathered
 from hpcfit.records import Array
@@ -21,7 +22,7 @@ def held_step(comm: Any, chain: Chain, z: Unknowns, precision: Array) -> tuple[A
     """
     if chain.segments is not None:
         return _long_held_step(comm, chain, chain.segments, precision)
-    if not can_be_compiled(chain):
+    if chain.conditions is not None or not can_be_compiled(chain):
         return held_step_reference(chain, precision)
     misfit, step, doubtful = held_steps(chain, z, precision)
     for member in doubtful:
@@ -38,7 +39,11 @@ def held_step_reference(chain: Chain, precision: Array) -> tuple[Array, Array]:
     )
     gaps = precision * chain.residuals.links
     right = np.concatenate([chain.residuals.rows.reshape(members, -1), gaps.reshape(members, -1)], axis=1)
-    return (right**2).sum(axis=1), _smallest_step(np.concatenate([table, right[..., None]], axis=2))
+    whole = np.concatenate([table, right[..., None]], axis=2)
+    if chain.conditions is not None:
+        triangle: Array = np.linalg.qr(whole, mode="r")  # type: ignore[assignment]
+        return (right**2).sum(axis=1), step_within(triangle[..., :-1], triangle[..., -1], chain.conditions)
+    return (right**2).sum(axis=1), _smallest_step(whole)
 
 
 def _smallest_step(table: Array) -> Array:

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcfit.linear.chain import Chain, Residuals, Scales, Unknowns, scaled_residuals
+from hpcfit.linear.chain import COMMON, ByMember, Chain, Residuals, Scales, Unknowns, scaled_residuals
 from hpcfit.linear.scaling import natural_scales
 from hpcfit.records import Array
 
 Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Held(ByMember):
+    """What became of further conditions (2.4): which are held, and how the data pull at them."""
+
+    active: NDArray[np.bool_]  # (M, c)
+    multipliers: Array  # (M, c) in units of 1/2 ||F1||^2 and of the conditions; zero where not held
+    errors: Array  # (M, c) their standard deviations, if those of the rows are one; NaN where not held
+    contradictory: NDArray[np.bool_]  # (M, c) those that cannot all be met
+    pinned: Numbers  # (M,) how many unknowns the held ones determine
+    exact: NDArray[np.bool_] = field(metadata=COMMON)  # (c,)
+
+    def told(self) -> Array:
+        """The multipliers (M, c), with NaN where conditions are not held."""
+        return np.where(self.active, self.multipliers, np.nan)
 
 
 class Inverse(Protocol):
@@ -26,6 +43,10 @@ class Inverse(Protocol):
     scales: Scales
     step: Unknowns  # dz, in the problem's own units
     increment: Array  # (M,) its length
+
+    @property
+    def held(self) -> Held | None:
+        """Where the chain has conditions."""
 
     @property
     def objective(self) -> Array:
@@ -67,6 +88,8 @@ class Inverse(Protocol):
 
 class AnyInverse:
     """The same by any solver of the scaled chain: numpy's bodies, readable, and the measure of the others."""
+
+    held: Held | None = None
 
     def __init__(self, chain: Chain, z: Unknowns, solver: Callable[[Chain], Any]) -> None:
         self.linked = chain.linked

@@ -16,6 +16,7 @@ import numpy as np
 
 from hpcfit.linear.chain import Chain, Residuals, Scales, Unknowns, scaled_residuals
 from hpcfit.linear.coarse import Coarse, Exact, Weak
+from hpcfit.linear.inverse import Held
 from hpcfit.linear.segmented import Condensed, Task
 from hpcfit.linear.segments import Numbers, Segments
 from hpcfit.linear.tree import Forest, Nodes
@@ -74,6 +75,8 @@ class TreeSolver:
 
 class LongInverse:
     """J+ of (4.9) for one long chain; see `inverse.Inverse`. All ranks make it and use it together."""
+
+    held: Held | None = None
 
     def __init__(
         self, comm: Any, chain: Chain, z: Unknowns, solver: Callable[[Any, Task], Any] = TreeSolver

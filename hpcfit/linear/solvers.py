@@ -7,6 +7,7 @@ from typing import Any
 
 from hpcfit.linear.chain import Chain, Unknowns
 from hpcfit.linear.compiled import CompiledInverse, can_be_compiled
+from hpcfit.linear.constrained import ConstrainedInverse
 from hpcfit.linear.dense import generalised_inverse
 from hpcfit.linear.inverse import AnyInverse, Inverse
 from hpcfit.linear.long import LongInverse
@@ -16,6 +17,8 @@ Solver = Callable[[Any, Chain, Unknowns], Inverse]
 
 def reference(comm: Any, chain: Chain, z: Unknowns) -> Inverse:
     """numpy's bodies: readable, and the measure of the others."""
+    if chain.conditions is not None:
+        return ConstrainedInverse(chain, z)
     return AnyInverse(chain, z, generalised_inverse)
 
 
@@ -23,7 +26,8 @@ def dense(comm: Any, chain: Chain, z: Unknowns) -> Inverse:
     """Machine code where there is a compiler and the problem is small enough, else the reference."""
     if chain.segments is not None:
         return LongInverse(comm, chain, z)
-    return CompiledInverse(chain, z) if can_be_compiled(chain) else reference(comm, chain, z)
+    compiled = chain.conditions is None and can_be_compiled(chain)
+    return CompiledInverse(chain, z) if compiled else reference(comm, chain, z)
 
 
 def petsc(comm: Any, chain: Chain, z: Unknowns) -> Inverse:

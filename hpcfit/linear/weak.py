@@ -12,6 +12,7 @@ import numpy as np
 
 from hpcfit.linear.chain import Chain, Scales, Unknowns
 from hpcfit.linear.compiled import can_be_compiled, weak_steps
+from hpcfit.linear.constrained import step_within
 from hpcfit.linear.long import long_weak_step
 from hpcfit.linear.scaling import natural_scales
 from hpcfit.records import Array
@@ -28,7 +29,7 @@ def loose_step(
     """
     if chain.segments is not None:
         return long_weak_step(comm, chain, z, looseness, holds)
-    if not can_be_compiled(chain):
+    if chain.conditions is not None or not can_be_compiled(chain):
         return _reference(chain, z, looseness, holds)
     scales, step, doubtful = weak_steps(chain, z, looseness, holds)
     for member in doubtful:
@@ -72,6 +73,9 @@ def weak_step(chain: Chain, looseness: Array, holds: Array) -> Unknowns:
         triangle: Array = np.linalg.qr(table, mode="r")  # type: ignore[assignment]
         pivots[:, j] = triangle[:, :n]
         rest = triangle[:, n : n + n + q + 1, n:]
+    if chain.conditions is not None:
+        square, right = rest[:, :, n : n + q], rest[:, :, n + q]
+        return _substituted(pivots, step_within(square, right, chain.conditions), n)
     return _substituted(pivots, _parameters(rest, n, q), n)
 
 

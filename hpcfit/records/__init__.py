@@ -2,7 +2,16 @@
 
 from hpcfit.records.arrays import Array
 from hpcfit.records.campaigns import Campaign, Interval, Part, gaps, slices, united
-from hpcfit.records.fits import EnsembleResult, Estimates, Extent, FitResult, Iteration, Pieces, Stretch
+from hpcfit.records.fits import (
+    Constraint,
+    EnsembleResult,
+    Estimates,
+    Extent,
+    FitResult,
+    Iteration,
+    Pieces,
+    Stretch,
+)
 from hpcfit.records.mistakes import InputError, Mistake
 from hpcfit.records.outcomes import Failure, Outcome
 from hpcfit.records.paths import Crossings, Lanes, Noise, Path, Series, Switchings
@@ -14,6 +23,7 @@ __all__ = [
     "Bundle",
     "Campaign",
     "Carried",
+    "Constraint",
     "Convergence",
     "Crossings",
     "EnsembleResult",

@@ -25,6 +25,7 @@ class Iteration:
     increment: float  # length of the whole step
     damping: float  # the part of it that was taken
     rank: int
+    multipliers: tuple[float, ...] = ()  # of the constraints; NaN where one is not active
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Estimates:
     @property
     def errors(self) -> Array:
         """Standard errors (k,)."""
-        return np.sqrt(np.diag(self.covariance))
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))  # rounding may lead below zero
 
     @property
     def correlations(self) -> Array:
@@ -55,6 +56,24 @@ class Estimates:
 
     def by_name(self) -> dict[str, float]:
         return {name: float(value) for name, value in zip(self.names, self.values, strict=True)}
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A condition on a fit, and how it stands at the solution."""
+
+    text: str  # as it was given, of one experiment
+    exact: bool  # an equality
+    value: float  # left - right of an equality; how far an inequality is from its bound, negative if not met
+    active: bool  # it holds as an equality
+    multiplier: float  # how fast half the objective grows with what the condition demands; 0 if not active
+    error: float  # standard error of the multiplier; NaN if not active
+    bounds: str = ""  # the unknown that it alone is about
+
+    @property
+    def pull(self) -> float:
+        """How many standard errors the data pull against it; NaN if it is not active."""
+        return self.multiplier / self.error if self.error > 0.0 else float("nan")
 
 
 @dataclass(frozen=True)
@@ -129,6 +148,12 @@ class FitResult:
     member: int = 0
     strategy: tuple[str, ...] = ()  # the phases of every attempt, and why it was made
     extent: Extent | None = None  # None: this is the whole
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def at_bounds(self) -> dict[str, str]:
+        """The unknowns that a constraint alone holds, with that constraint."""
+        return {each.bounds: each.text for each in self.constraints if each.active and each.bounds}
 
     @property
     def converged(self) -> bool:

@@ -22,6 +22,7 @@ class Outcome(Enum):
     STALLED = "no descent at the smallest step"
     UNFINISHED = "the iteration budget is spent"
     RANK_DEFICIENT = "the data do not determine all unknowns; this is the relaxed solution"
+    CONTRADICTORY = "the constraints cannot all be met; this is the nearest to it that was found"
     NOT_INTEGRABLE = "the path cannot be integrated"
     NOT_PRECISE = "the duration is over before all errors are as small as asked"
 

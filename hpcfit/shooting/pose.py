@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hpcfit.linear.chain import Unknowns
+from hpcfit.models.conditions import Names
 from hpcfit.models.define import Model
 from hpcfit.models.evaluate import Program
 from hpcfit.models.graph import Graph
@@ -16,6 +17,7 @@ from hpcfit.models.names import nearest
 from hpcfit.models.promote import with_states
 from hpcfit.models.strings import parse
 from hpcfit.records import Array, Extent, InputError, Mistake, Series
+from hpcfit.shooting.conditions import path_conditions, point_times, stated_relations, with_points
 from hpcfit.shooting.experiments import LARGEST, check_names, checked, of_experiment
 from hpcfit.shooting.grid import Grid, NodeChoice, make_grid, node_times
 from hpcfit.shooting.problem import Problem
@@ -62,6 +64,7 @@ def pose(
     start: Mapping[str, float | str] | None = None,
     weights: Mapping[str, float] | None = None,
     local: str | Sequence[str] = (),
+    constraints: str | Sequence[str] = (),
     tolerance: float | None = None,
     method: str | None = None,
 ) -> Posed:
@@ -69,7 +72,8 @@ def pose(
 
     start: where nodes of a state begin, a number or an expression in t; without it at the data, interpolated
     between them, or at zero for a state that is not observed. local: parameters of which each experiment has
-    its own value; they become states that do not change.
+    its own value; they become states that do not change. constraints: conditions (2.4) as
+    `models.conditions` reads them; where they look at the path there is a node.
     """
     for e, series in enumerate(experiments):
         with of_experiment(e, len(experiments)):
@@ -89,12 +93,18 @@ def pose(
     for e, choice in enumerate(each_choice(nodes, len(experiments))):
         with of_experiment(e, len(experiments)):
             chosen.append(node_times(experiments[e].times, choice))
+    lines = [constraints] if isinstance(constraints, str) else constraints
+    stated = stated_relations(lines, _names(model, what.local, len(experiments)))
+    points = point_times(stated, chosen, [series.times for series in experiments])
+    chosen = with_points(chosen, points)
     if model.kind == "map":
         check_whole([series.times for series in experiments], chosen)
     grid = make_grid([series.times for series in experiments], chosen)
     values = [series.values[None] for series in experiments]
-    problem = what.problem(grid, experiments)
-    check_count(int(problem.observed().min()), what, len(experiments))
+    conditions = path_conditions(stated, what.model, grid, points, what.free, what.fixed)
+    problem = replace(what.problem(grid, experiments), conditions=conditions)
+    exact = 0 if conditions is None else int(conditions.exact.sum())
+    check_count(int(problem.observed().min()) + exact, what, len(experiments))
     given = what.given(grid.times)
     summary = Summary.of(experiments, what.names)
     return Posed(
@@ -203,6 +213,12 @@ def _localised(
     return with_states(model, local), shared, {**start, **{name: guess[name] for name in local}}
 
 
+def _names(model: Model, local: Sequence[str], experiments: int) -> Names:
+    """What conditions may name."""
+    shared = tuple(name for name in model.parameters if name not in local)
+    return Names(model.states, tuple(model.observables), shared, tuple(local), experiments)
+
+
 def each_choice(nodes: Any, count: int) -> list[NodeChoice]:
     """One choice for each experiment; a list of numbers alone is a list of times for all of them."""
     several = isinstance(nodes, list | tuple) and not all(
@@ -256,7 +272,7 @@ def _check_weights(names: Sequence[str], weights: Mapping[str, float]) -> None:
 
 
 def check_count(fewest: int, what: Settled, n_experiments: int) -> None:
-    """So many values with weight must determine the unknowns."""
+    """So many values with weight, and exact conditions, must determine the unknowns."""
     unknowns = len(what.model.states) * n_experiments + len(what.free)
     if fewest < unknowns:
         lacking = f"{fewest} values with weight for {unknowns} unknowns (initial states and parameters)"

@@ -18,6 +18,7 @@ from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import everywhere, gathered, share
 from hpcfit.records import Array, Lanes
 from hpcfit.shooting.compiled import measured
+from hpcfit.shooting.conditions import PathConditions
 from hpcfit.shooting.grid import Grid
 from hpcfit.shooting.measurements import Intervals, Measurements
 from hpcfit.shooting.readings import Readings
@@ -40,6 +41,7 @@ class Problem:
     fixed: Array  # (n_p,) values of the others
     tolerance: float | None = None
     method: str | None = None
+    conditions: PathConditions | None = None
 
     def take(self, members: Members) -> Problem:
         if is_everybody(members, len(self.data)):
@@ -71,15 +73,19 @@ class Problem:
 
     def residuals(self, comm: Any, z: Unknowns) -> Residuals:
         """F(z) (4.6)."""
-        parameters = self._all_parameters(z.parameters)
+        parameters = self.all_parameters(z.parameters)
         flown, _ = self._integrate(comm, z, parameters, sensitivities=False)
         if can_shoot(self.model, self.method):
-            return measured(self.model, self.measurements, z, parameters, flown, slopes=False).residuals
-        return self.measurements.residuals(z, parameters, flown)
+            found = measured(self.model, self.measurements, z, parameters, flown, slopes=False).residuals
+        else:
+            found = self.measurements.residuals(z, parameters, flown)
+        if self.conditions is None:
+            return found
+        return replace(found, conditions=self.conditions.values(z, parameters))
 
     def linearise(self, comm: Any, z: Unknowns) -> Chain:
         """F(z) and J(z) (4.8), with G and H of (4.11)."""
-        parameters, what = self._all_parameters(z.parameters), self.measurements
+        parameters, what = self.all_parameters(z.parameters), self.measurements
         flown, arrived = self._integrate(comm, z, parameters, sensitivities=True)
         assert flown.by_start is not None
         assert flown.by_parameters is not None
@@ -95,6 +101,9 @@ class Problem:
                 by_node, by_parameters = what.slopes(z, parameters, flown)
             else:
                 by_node, by_parameters = found.rows_by_node, found.rows_by_parameters
+        conditions = None if self.conditions is None else self.conditions.linearised(z, parameters)
+        if conditions is not None:
+            residuals = replace(residuals, conditions=conditions.values)
         return Chain(
             rows_by_node=by_node,
             rows_by_parameters=by_parameters,
@@ -104,6 +113,7 @@ class Problem:
             linked=self.grid.linked,
             alive=alive,
             arrivals=flown.ends[:, :, -1],
+            conditions=conditions,
         )
 
     @property
@@ -112,7 +122,7 @@ class Problem:
 
     def failures(self, z: Unknowns) -> str:
         """Where member 0 cannot be integrated, for a person; '' if it can."""
-        one, parameters = z.take(np.array([0])), self._all_parameters(z.parameters[:1])
+        one, parameters = z.take(np.array([0])), self.all_parameters(z.parameters[:1])
         found = [
             (int(intervals[failure.lane]), failure)
             for intervals, columns in self.grid.pieces
@@ -126,7 +136,7 @@ class Problem:
 
     def steps(self, z: Unknowns) -> NDArray[np.int64]:
         """How many steps the integrator takes from each node of member 0 (N - 1,)."""
-        one, parameters = z.take(np.array([0])), self._all_parameters(z.parameters[:1])
+        one, parameters = z.take(np.array([0])), self.all_parameters(z.parameters[:1])
         found = np.zeros(len(self.grid.outputs), dtype=np.int64)
         for intervals, columns in self.grid.pieces:
             found[intervals] = self._propagate(one, parameters, False, intervals, columns).steps
@@ -145,7 +155,8 @@ class Problem:
         """Which of several experiments a node belongs to, for a person."""
         return f"in experiment {self.grid.experiment[node] + 1} " if self.grid.experiment[-1] else ""
 
-    def _all_parameters(self, free: Array) -> Array:
+    def all_parameters(self, free: Array) -> Array:
+        """Free and fixed ones (M, n_p)."""
         whole = np.repeat(self.fixed[None], len(free), axis=0)
         whole[:, self.free] = free
         return whole

@@ -44,6 +44,10 @@ class Slice:
         return self.inner.grid
 
     @property
+    def conditions(self) -> None:
+        """A problem with conditions is not sliced."""
+
+    @property
     def free(self) -> tuple[int, ...]:
         return self.inner.free
 

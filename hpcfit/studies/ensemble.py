@@ -70,6 +70,7 @@ def ensemble_rounds(
     start: Mapping[str, float | str] | None = None,
     weights: Mapping[str, float] | None = None,
     local: str | Sequence[str] = (),
+    constraints: str | Sequence[str] = (),
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -95,6 +96,7 @@ def ensemble_rounds(
         "start": start,
         "weights": weights,
         "local": local,
+        "constraints": constraints,
         "method": method,
     }
     solving = {

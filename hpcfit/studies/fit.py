@@ -12,6 +12,7 @@ import numpy as np
 from hpcfit.leastsq.course import Course, Numbers, Watch
 from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
 from hpcfit.leastsq.levels import LEVELS
+from hpcfit.leastsq.statistics import Spread
 from hpcfit.leastsq.strategy import PHASES, Options, plausible_objective, solve
 from hpcfit.linear.segments import Segments
 from hpcfit.linear.solvers import SOLVERS
@@ -42,6 +43,7 @@ def fit(
     weights: Mapping[str, float] | None = None,
     derived: Mapping[str, str] | None = None,
     local: str | Sequence[str] = (),
+    constraints: str | Sequence[str] = (),
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -58,7 +60,9 @@ def fit(
     or a list of times. start: where the nodes of a state begin, a number or an expression in t (default: at
     the data; a hidden state at zero). weights: by observed name, 0 = not considered. derived: expressions of
     the initial state and the parameters (default: the model's invariant). local: parameters of which every
-    experiment has its own value, k@1, k@2, ... truth is only shown beside the estimates, by their names.
+    experiment has its own value, k@1, k@2, ... constraints: equalities and inequalities between states at
+    any times, parameters and experiments, as in ["x@end = x@start", "x@2:start = x@1:end", "k >= 0"]. truth
+    is only shown beside the estimates, by their names.
     """
     several = [experiments] if isinstance(experiments, Experiment | Series) else list(experiments)
     result = fit_in_parts(
@@ -71,6 +75,7 @@ def fit(
         weights=weights,
         derived=derived,
         local=local,
+        constraints=constraints,
         tolerance=tolerance,
         max_iterations=max_iterations,
         level=level,
@@ -95,6 +100,7 @@ def fit_in_parts(
     weights: Mapping[str, float] | None = None,
     derived: Mapping[str, str] | None = None,
     local: str | Sequence[str] = (),
+    constraints: str | Sequence[str] = (),
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -133,7 +139,15 @@ def fit_in_parts(
     cuts = everywhere(comm, lambda: cuts_of(sources, choices))
     problem = Whole(what, sources, cuts)
     segments = everywhere(
-        comm, lambda: segments_of(what.model, problem.lengths, method=method, level=level, solver=solver)
+        comm,
+        lambda: segments_of(
+            what.model,
+            problem.lengths,
+            method=method,
+            level=level,
+            solver=solver,
+            constrained=bool(constraints),
+        ),
     )
     asked = Asked(
         weights or {}, guess, fixed or {}, truth or {}, expressions, chosen_solver(solver, segments)
@@ -156,6 +170,7 @@ def fit_in_parts(
             start=start,
             weights=weights,
             local=local,
+            constraints=constraints,
             method=method,
         ),
     )
@@ -203,13 +218,16 @@ def solve_posed(
 
     freedom: the degrees of freedom (M,), where `posed` is a part of the problem only.
     """
-    course = Course.begin(posed.start, watch, experiments=len(posed.experiments))
+    course = Course.begin(
+        posed.start, watch, experiments=len(posed.experiments), conditions=len(posed.problem.conditions or ())
+    )
     freedom = degrees_of_freedom(posed) if freedom is None else freedom
     largest = plausible_objective(freedom, posed.sigma_known)
     clock = time.perf_counter()
     with np.errstate(all="ignore"):  # what is not finite is found and reported member by member
         for _ in solve(comm, posed.problem, course, posed.precision, largest, options, posed.rough):
             pass
+    freedom = constrained_freedom(posed, course.spread, freedom)
     return Solved(course, freedom, time.perf_counter() - clock)
 
 
@@ -233,8 +251,19 @@ def n_unknowns(posed: Posed) -> int:
 
 
 def degrees_of_freedom(posed: Posed) -> Numbers:
-    """Values less unknowns (M,)."""
-    return posed.problem.observed() - n_unknowns(posed)
+    """Values less unknowns (M,); an exact condition counts as a value."""
+    conditions = posed.problem.conditions
+    exact = 0 if conditions is None else int(conditions.exact.sum())
+    return posed.problem.observed() - n_unknowns(posed) + exact
+
+
+def constrained_freedom(posed: Posed, spread: Spread, freedom: Numbers) -> Numbers:
+    """The degrees of freedom (M,): every condition that is held, and not implied by others, is a value."""
+    conditions = posed.problem.conditions
+    if conditions is None:
+        return freedom
+    exact = int(conditions.exact.sum())
+    return freedom - exact + np.where(np.isfinite(spread.pinned), spread.pinned, exact).astype(np.int64)
 
 
 def check_fit_data(model: Model, experiments: Sequence[Series], **asked: Any) -> None:

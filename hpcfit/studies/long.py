@@ -52,13 +52,19 @@ def all_rows(comm: Any, sources: Sequence[Source]) -> list[Series]:
 
 
 def segments_of(
-    model: Model, lengths: Numbers, *, method: str | None, level: str, solver: str | None
+    model: Model,
+    lengths: Numbers,
+    *,
+    method: str | None,
+    level: str,
+    solver: str | None,
+    constrained: bool = False,
 ) -> Segments | None:
     """The segments of a problem that is long, wide, or has many experiments; None: ranks have it as a whole.
 
     That depends on the problem alone, not on the ranks. lengths (E,): nodes of every experiment.
     """
-    why = _why_whole(model, method, level)
+    why = _why_whole(model, method, level, constrained)
     if solver == "petsc" and why:
         raise InputError(Mistake("", f"not with {why}", 'choose "dense"', "fit.solver", solver))
     if why or solver == "reference":
@@ -69,8 +75,10 @@ def segments_of(
     return Segments.cut(lengths, SHORT) if wide or solver == "petsc" else None
 
 
-def _why_whole(model: Model, method: str | None, level: str) -> str:
+def _why_whole(model: Model, method: str | None, level: str, constrained: bool) -> str:
     """Why every rank must have the whole problem; '' if it need not."""
+    if constrained:
+        return "fit.constraints"
     if level != "natural":
         return f'fit.level = "{level}"'
     if not can_shoot(model, method):

@@ -22,7 +22,7 @@ from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import Array, EnsembleResult, Noise, Series
 from hpcfit.shooting.pose import Posed, pose
 from hpcfit.shooting.slices import Slice
-from hpcfit.studies.fit import check_start, chosen_options, degrees_of_freedom
+from hpcfit.studies.fit import check_start, chosen_options, constrained_freedom, degrees_of_freedom
 from hpcfit.studies.local import local_names
 from hpcfit.studies.long import segments_of
 from hpcfit.studies.result import unknown_names, unknown_values
@@ -111,6 +111,7 @@ class FitBench:
             method=posed.problem.method,
             level=setting.solving["level"],
             solver=None,
+            constrained=posed.problem.conditions is not None,
         )
         return Ready(posed, options, segments, setting, self._seed)
 
@@ -226,7 +227,11 @@ def _ended(ready: Ready, setting: int, wanted: Wanted, supply: Supply, width: in
     while len(places):
         posed = noisy(places)
         course = Course.begin(
-            posed.start, all_nodes=False, remembers=False, experiments=len(posed.experiments)
+            posed.start,
+            all_nodes=False,
+            remembers=False,
+            experiments=len(posed.experiments),
+            conditions=len(posed.problem.conditions or ()),
         )
         freedom = degrees_of_freedom(posed)
         largest = plausible_objective(freedom, posed.sigma_known)
@@ -248,13 +253,15 @@ def _ended(ready: Ready, setting: int, wanted: Wanted, supply: Supply, width: in
 
 def _columns(posed: Posed, course: Course, freedom: Numbers, ended: Numbers) -> list[Any]:
     """Outcomes, estimates, errors, ... of members that have come to their end, as in EnsembleResult."""
-    values, factors = unknown_values(posed, course.z.take(ended), course.spread.take(ended), freedom[ended])
+    spread = course.spread.take(ended)
+    freedom = constrained_freedom(posed, spread, freedom[ended])
+    values, factors = unknown_values(posed, course.z.take(ended), spread, freedom)
     return [
         np.array([course.outcomes[member] for member in ended.tolist()], dtype=object),
         values,
         np.sqrt((factors**2).sum(axis=2)),
         course.spread.objective[ended],
-        freedom[ended],
+        freedom,
         course.iterations[ended],
         course.linearisations[ended],
     ]

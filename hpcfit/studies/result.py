@@ -29,6 +29,7 @@ from hpcfit.records import Array, Estimates, FitResult, Outcome, Series
 from hpcfit.shooting.pose import Posed
 from hpcfit.shooting.problem import Problem
 from hpcfit.shooting.slices import Slice
+from hpcfit.studies.conditions import constraints_at, not_met
 from hpcfit.studies.pictures import drawn_pieces, path_pieces
 
 
@@ -119,7 +120,7 @@ def fit_result(comm: Any, model: Model, posed: Posed, solved: Solved, asked: Ask
         objective=float(spread.objective[0]),
         degrees_of_freedom=freedom,
         sigma_known=posed.sigma_known,
-        gamma=fisher_factor(len(unknowns.names), freedom),
+        gamma=fisher_factor(len(unknowns.names) - int(np.nan_to_num(spread.pinned[0])), freedom),
         t95=single_factor(freedom),
         iterations=int(course.iterations[0]),
         linearisations=int(course.linearisations[0]),
@@ -131,6 +132,7 @@ def fit_result(comm: Any, model: Model, posed: Posed, solved: Solved, asked: Ask
         units=model.units,
         strategy=tuple(course.attempts[0]) if course.attempts else (),
         extent=posed.extent,
+        constraints=constraints_at(posed, course.z, spread, unknowns.names, beta2[0]),
     )
 
 
@@ -141,9 +143,15 @@ def _outcome(comm: Any, model: Model, posed: Posed, solved: Solved) -> tuple[Out
     names = involved(unknown_names(model, posed), parts)
     if names and outcome in (Outcome.CONVERGED, Outcome.RANK_DEFICIENT):
         return Outcome.RANK_DEFICIENT, f"not determined: {', '.join(names)}"
+    if outcome is Outcome.CONTRADICTORY:
+        apart = np.flatnonzero(spread.contradictory[0] > 0.0)
+        return outcome, "; ".join(posed.problem.conditions.texts[k] for k in apart)
     if outcome is Outcome.NOT_INTEGRABLE:
         found = comm.allgather(posed.problem.failures(solved.course.z))
         return outcome, next((each for each in found if each), "")
+    if outcome in (Outcome.STALLED, Outcome.UNFINISHED):
+        unmet = not_met(posed, solved.course.z)
+        return outcome, f"not met: {unmet}" if unmet else ""
     return outcome, ""
 
 

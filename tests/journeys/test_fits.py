@@ -101,3 +101,35 @@ def test_a_fit_that_does_not_converge_says_so_and_is_written(tmp_path: Path) -> 
     done = call("run", S18, "-o", "s18.h5", "--set", "fit.max_iterations=1", cwd=tmp_path)
     assert done.returncode == 3
     assert not fitted(tmp_path / "s18.h5").converged
+
+
+@pytest.mark.parametrize("name", ["bounded", "periodic"])
+def test_examples_with_constraints_from_job_to_page_on_any_number_of_ranks(
+    name: str, tmp_path: Path, mpirun: Mpirun
+) -> None:
+    job = str(ROOT / "jobs" / "examples" / f"{name}.toml")
+    assert call("run", job, cwd=tmp_path).returncode == 0
+    serial = fitted(tmp_path / f"{name}.h5")
+    assert serial.converged
+    assert serial.constraints
+    for each in serial.constraints:
+        assert abs(each.value) < 1e-11 if each.active else each.value > 0.0
+    for row in (*serial.unknowns.names, *serial.at_bounds):
+        half = 4.0 * serial.errors[row]
+        assert abs(serial.unknowns.by_name()[row] - serial.truth[row]) <= half
+    assert (serial.at_bounds == {"y": "y@start = 0"}) == (name == "periodic")
+    assert ("k3" in serial.at_bounds) == (name == "bounded")
+    for ranks in (2, 3):
+        done = mpirun(ranks, "-m", "hpcfit", "run", job, "-o", f"{ranks}.h5", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        parallel = fitted(tmp_path / f"{ranks}.h5")
+        np.testing.assert_array_equal(parallel.unknowns.values, serial.unknowns.values)
+        np.testing.assert_array_equal(parallel.unknowns.errors, serial.unknowns.errors)
+        assert [each.multiplier for each in parallel.constraints] == [
+            each.multiplier for each in serial.constraints
+        ]
+    shown = call("show", f"{name}.h5", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "Constraints (pull: multiplier / its error)" in shown.stdout
+    assert call("report", f"{name}.h5", "-o", "page.html", cwd=tmp_path).returncode == 0
+    assert serial.constraints[0].text in (tmp_path / "page.html").read_text()

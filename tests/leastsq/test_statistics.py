@@ -162,8 +162,8 @@ def test_involved_unknowns_are_those_with_a_share() -> None:
 
 def test_a_spread_forgets_some_members_and_takes_what_is_known_of_others() -> None:
     z = Unknowns(np.zeros((4, 5, 2)), np.zeros((4, 3)))
-    spread = Spread.empty(z, 2, all_nodes=False)
-    shapes = [(4, 2, 2, 7), (4, 0, 2), (4, 3, 7), (4,), (4, 4), (4, 3)]
+    spread = Spread.empty(z, 2, all_nodes=False, conditions=2)
+    shapes = [(4, 2, 2, 7), (4, 0, 2), (4, 3, 7), (4,), (4, 4), (4, 3), (4, 2), (4, 2), (4, 2), (4,)]
     assert [values.shape for values in vars(spread).values()] == shapes
     assert Spread.empty(z, 2, all_nodes=True).node_errors.shape == (4, 5, 2)
     assert all(np.isnan(values).all() for values in vars(spread).values())

@@ -6,7 +6,16 @@ import dataclasses
 
 import numpy as np
 
-from hpcfit.records import EnsembleResult, Estimates, FitResult, Iteration, Outcome, Pieces, Series
+from hpcfit.records import (
+    Constraint,
+    EnsembleResult,
+    Estimates,
+    FitResult,
+    Iteration,
+    Outcome,
+    Pieces,
+    Series,
+)
 
 
 def fit(n_times: int = 40, n_experiments: int = 1, n_parameters: int = 2, **changes: object) -> FitResult:
@@ -131,6 +140,22 @@ def without_sigma() -> FitResult:
     )
 
 
+def constrained() -> FitResult:
+    """One exact condition, one at its bound, one that is free."""
+    whole = fit()
+    nan = float("nan")
+    steps = [dataclasses.replace(each, multipliers=(-2.0, 3.0, nan)) for each in whole.history[-2:]]
+    return dataclasses.replace(
+        whole,
+        history=(*whole.history[:-2], *steps),
+        constraints=(
+            Constraint("x@end = x@start", True, 1e-14, True, -2.0, 0.5),
+            Constraint("p0 >= 0", False, 0.0, True, 3.0, 0.5, "p0"),
+            Constraint("v@2.5 <= 1", False, 0.25, False, 0.0, nan),
+        ),
+    )
+
+
 def hostile() -> FitResult:
     """Names and texts that want to be markup, formulas or terminal commands."""
     whole = fit(n_parameters=2)
@@ -143,6 +168,7 @@ def hostile() -> FitResult:
         outcome=Outcome.STALLED,
         cause='"><img src="https://example.org/x.png">',
         units={"<b>": "<i>", "_p&": "$\\frac"},
+        constraints=(Constraint("<b>@end = \x1b[31m", False, -1.0, False, 0.0, 0.0, "<b>"),),
     )
 
 
@@ -151,6 +177,7 @@ AWKWARD = {
     "stopped": stopped(),
     "without sigma": without_sigma(),
     "hostile": hostile(),
+    "constrained": constrained(),
     "three experiments": fit(n_experiments=3),
     "long": fit(3_000),
     "very long": fit(12_000),

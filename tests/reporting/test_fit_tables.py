@@ -19,8 +19,8 @@ from tests.reporting.reporting_material import PROVENANCE, path
 
 KEYS = (
     "kind model outcome outcome_text cause converged iterations linearisations objective degrees_of_freedom "
-    "beta2 gamma parameters initial_states derived correlations covariance node_errors history timings "
-    "provenance"
+    "beta2 gamma parameters initial_states derived correlations covariance constraints at_bounds node_errors "
+    "history timings provenance"
 )
 
 
@@ -151,3 +151,27 @@ def test_a_page_tells_which_phases_there_were_and_why() -> None:
     page = " ".join(as_text(fit(), {}, width=90).split())
     assert "all states observed; then weak continuity from 1, exact: the exact method stalled" in page
     assert "strategy" not in as_text(fit(strategy=()), {})
+
+
+def test_constraints_are_shown_with_what_pulls_at_them() -> None:
+    shown = AWKWARD["constrained"]
+    text = as_text(shown, PROVENANCE)
+    assert "1 exact, 1 of 2 inequalities active; held: p0 (p0 >= 0)" in " ".join(text.split())
+    rows = {line.split("  ")[0]: line.split() for line in text.splitlines()}
+    assert rows["x@end = x@start"][-4:] == ["exact", "1.00e-14", "-2", "-4.00"]
+    assert rows["p0 >= 0"][-4:] == ["active", "0.00e+00", "3", "+6.00"]
+    assert rows["v@2.5 <= 1"][-2:] == ["free", "2.50e-01"]
+    page = as_json(shown, PROVENANCE)
+    assert page["at_bounds"] == {"p0": "p0 >= 0"}
+    assert page["constraints"][1] == {  # type: ignore[index]
+        "text": "p0 >= 0",
+        "exact": False,
+        "value": 0.0,
+        "active": True,
+        "multiplier": 3.0,
+        "error": 0.5,
+        "bounds": "p0",
+        "pull": 6.0,
+    }
+    assert page["constraints"][2]["error"] is None  # type: ignore[index]
+    assert page["history"][-1]["multipliers"] == [-2.0, 3.0, None]  # type: ignore[index]

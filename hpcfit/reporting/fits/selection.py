@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcfit.records import FitResult
-from hpcfit.reporting.fits import stretches, summary
+from hpcfit.reporting.fits import constraints, stretches, summary
 from hpcfit.reporting.layout import cut, number, signed
 
 MOST_STATES = 40  # initial states of several experiments that are all shown
+MOST_CONSTRAINTS = 40
 MOST_ROWS = 12  # of a table in the place of longer ones
 
 Digest = tuple[str, tuple[str, ...], list[tuple[str, ...]]]  # title, header, rows
@@ -59,8 +60,11 @@ def left_out(fit: FitResult) -> str:
 
 
 def digests(fit: FitResult) -> list[Digest]:
-    """Small tables in the place of what a long fit or one of many experiments holds."""
+    """Constraints; small tables in the place of what a long fit or one of many experiments holds."""
     found: list[Digest] = []
+    if fit.constraints:
+        title = "Constraints (pull: multiplier / its error)"
+        found.append((title, constraints.HEADER, cut(constraints.rows(fit), MOST_CONSTRAINTS)))
     if is_selected(fit):
         found.append(_experiments(fit))
     if is_selected(fit) or any(stretches.is_long(fit, e) for e in range(len(fit.experiments))):

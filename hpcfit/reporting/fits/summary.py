@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcfit.records import Array, FitResult, Pieces
+from hpcfit.reporting.fits import constraints
 
 GROUPS = ("parameter", "initial state", "derived")
 
@@ -178,6 +179,7 @@ def facts(fit: FitResult) -> list[tuple[str, str]]:
     found = [
         ("data", f"{n_values(fit):,} values{experiments}"),
         ("unknowns", f"{len(fit.unknowns.names):,}"),
+        *([("constraints", constraints.fact(fit))] if fit.constraints else []),
         ("degrees of freedom", f"{fit.degrees_of_freedom:,}"),
         ("objective", f"{fit.objective:.6g}"),
         ("beta^2", f"{fit.beta2:.4g}{verdict}"),

@@ -43,6 +43,8 @@ def as_json(fit: FitResult, provenance: Mapping[str, object]) -> dict[str, objec
         "derived": {row.name: _entry(row) for row in rows["derived"]},
         "correlations": {"names": names, "matrix": fit.unknowns.part(names).correlations},
         "covariance": {"names": fit.parameter_names, "matrix": fit.covariance},
+        "constraints": [asdict(each) | {"pull": each.pull} for each in fit.constraints],
+        "at_bounds": fit.at_bounds,
         "node_errors": node_errors(fit),
         "history": [asdict(iteration) for iteration in fit.history],
         "timings": {"solve": fit.seconds},
