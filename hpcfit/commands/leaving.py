@@ -19,11 +19,13 @@ class Leaving:
 
     def __init__(self, deadline: float | None) -> None:
         self.asked, self._deadline, self._longest = "", deadline, 0.0
-        for number in (signal.SIGUSR1, signal.SIGTERM):
+        for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.asked = signal.Signals(number).name
+        if number == signal.SIGINT:
+            signal.signal(number, signal.default_int_handler)  # the second one is meant at once
 
     def chunk_took(self, seconds: float) -> None:
         self._longest = max(self._longest, seconds)

@@ -20,15 +20,16 @@ from hpcfit.files.campaigns import (
     part_file,
     partial_file,
     parts,
+    remove_leftovers,
     result_file,
     task_file,
 )
 from hpcfit.files.checksums import added
-from hpcfit.files.hdf5 import reading
 from hpcfit.files.joining import (
     Head,
     Piece,
     TaskFile,
+    is_joined,
     open_task,
     rows_of_parts,
     rows_of_task,
@@ -61,10 +62,12 @@ def merged(campaign: Opened, *, partial: bool) -> tuple[Path, str]:
         raise InputError(Mistake(str(campaign.folder), "no member is there", "wait for the first tasks"))
     target = result_file(campaign.folder) if not missing else partial_file(campaign.folder)
     members = count(found.held)
-    if not missing and _is_merged(target, campaign, found):
+    if not missing and is_joined(target, campaign.job_hash, found.held, _sums(found)):
         os.utime(target)  # it is not older than its tasks
         return target, f"all {members:,} members are merged already"
     write_joined(target, _head(campaign, found, partial=bool(missing)), found.held, _pieces(found))
+    if not missing:
+        remove_leftovers(campaign.folder)
     said = f"{members:,} members of {len(found.tasks):,} tasks"
     return target, said + (f", {count(missing):,} are missing" if missing else "")
 
@@ -109,20 +112,12 @@ def _missing(campaign: Opened, found: Found, missing: Sequence[Interval]) -> Mis
     return Mistake(str(campaign.folder), problem, remedy)
 
 
-def _is_merged(target: Path, campaign: Opened, found: Found) -> bool:
-    """Whether the result has the rows of all these tasks already."""
-    if not target.exists():
-        return False
+def _sums(found: Found) -> dict[str, int]:
+    """The checksums of all tasks together."""
     sums: dict[str, int] = {}
     for task in found.tasks:
         sums = added(sums, task.sums)
-    try:
-        with reading(target) as file:
-            return bool(
-                json.loads(file.attrs["checksums"]) == sums and file.attrs["job_hash"] == campaign.job_hash
-            )
-    except InputError:
-        return False
+    return sums
 
 
 def _pieces(found: Found) -> Iterator[Piece]:

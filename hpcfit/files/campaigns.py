@@ -22,6 +22,7 @@ from hpcfit.records import Campaign, InputError, Interval, Mistake, Part, gaps, 
 FORMAT = 1
 FOLDERS = ("inputs", "kernels", "parts", "tasks", "logs")
 _PART = re.compile(r"(\d+)-(\d+)-(\d+)\.([^/]+)\.h5")
+_UNFINISHED = re.compile(r"\..+\.part")  # of files/replacing.py
 _TASK = re.compile(r"(\d+)\.h5")
 _NOTE = re.compile(r"(\d+)\.([^/]+)\.json")
 
@@ -114,6 +115,16 @@ def is_merged(folder: Path) -> bool:
         return all(task_file(folder, task).stat().st_mtime_ns <= merged for task in finished_tasks(folder))
     except FileNotFoundError:
         return False
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Parts of twins, and what killed tasks were writing; only when all tasks are finished."""
+    for name in _names(folder / "parts"):
+        if _PART.fullmatch(name) or _UNFINISHED.fullmatch(name):
+            (folder / "parts" / name).unlink(missing_ok=True)
+    for name in _names(folder / "tasks"):
+        if _UNFINISHED.fullmatch(name):
+            (folder / "tasks" / name).unlink(missing_ok=True)
 
 
 def done_members(folder: Path, plan: Campaign | None = None) -> list[Interval]:

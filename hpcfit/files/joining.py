@@ -85,10 +85,7 @@ def write_joined(target: Path, head: Head, held: Sequence[Interval], pieces: Ite
     size = len(seats) * 8 * (2 * width + 8) + OVERHEAD
 
     def check(file: Any) -> None:
-        found = Tally()
-        for first, rows in _numbered(file):
-            found.add(seats.places(first, len(rows["members"])), rows)
-        if found.sums != tally.sums:
+        if _tally_of(file, seats).sums != tally.sums:
             raise InputError(Mistake(str(target), "what was written reads back differently", "try again"))
 
     with writing(target, "ensemble", head.job_text, head.job_hash, check, size) as file:
@@ -102,6 +99,26 @@ def write_joined(target: Path, head: Head, held: Sequence[Interval], pieces: Ite
         put_attributes(file, {**told, **head.attributes})
         put_provenance(file, head.provenance)
     return tally
+
+
+def is_joined(path: Path, job_hash: str, held: Sequence[Interval], sums: Mapping[str, int]) -> bool:
+    """Whether a file has the rows of these places already, all of which are read."""
+    if not path.exists():
+        return False
+    try:
+        with reading(path) as file:
+            seats = Seats(held)
+            same = str(file.attrs["job_hash"]) == job_hash and len(file["members"]) == len(seats)
+            return bool(same and _tally_of(file, seats).sums == dict(sums))
+    except InputError:
+        return False
+
+
+def _tally_of(file: Any, seats: Seats) -> Tally:
+    found = Tally()
+    for first, rows in _numbered(file):
+        found.add(seats.places(first, len(rows["members"])), rows)
+    return found
 
 
 def _numbered(file: Any) -> Iterator[tuple[int, Columns]]:

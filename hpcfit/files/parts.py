@@ -175,10 +175,13 @@ def _raise_together(comm: Any, target: Path, failed: Exception | None) -> None:
 def _settled(place: Path, target: Path) -> None:
     """Read back what was written; then it may take its place."""
     read_part(place)
-    settle(place)
-    os.chmod(place, usual_mode())
-    os.replace(place, target)
-    settle(target.parent)
+    try:
+        settle(place)
+        os.chmod(place, usual_mode())
+        os.replace(place, target)
+        settle(target.parent)
+    except OSError as error:
+        raise _cannot_write(target, error) from None
 
 
 def _cannot_write(target: Path, error: Exception) -> InputError:

@@ -79,6 +79,9 @@ def _values(key: str, given: Any) -> tuple[Any, ...]:
         return _ranged(_read_range(given))
     if not isinstance(given, list) or not given:
         raise InputError("must be a list of values, or {from, to, count, log = true}")
+    for value in given:
+        if not isinstance(value, str | int | float | list | dict):
+            raise InputError(f"has the value {value}; give numbers, texts, lists or tables")
     values = tuple(map(_constant if "." in key else number, given))
     for k, value in enumerate(values):
         if value in values[:k] if len(values) <= 1000 else False:

@@ -92,6 +92,7 @@ def test_one_realisation_of_each_cell_unless_told(tmp_path: Path) -> None:
         ("E = []", "job.toml:7: ensemble.grid.E = []: must be a list of values"),
         ("E = 3", "ensemble.grid.E = 3: must be a list of values"),
         ('E = ["a"]', "unknown name 'a'"),
+        ('E = [0.1]\n"guess.a" = [1, 2026-11-18]', "has the value 2026-11-18; give numbers"),
         ("E = [1, 1]", "has the value 1.0 twice"),
         ("E = {from = 1, to = 2}", "lacks count"),
         ("E = {from = 1, to = 1, count = 3}", "one value only"),

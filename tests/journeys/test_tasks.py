@@ -161,6 +161,7 @@ def test_a_killed_task_goes_on_where_it_was(folder: Path, victim: str) -> None:
     assert f"complete; {20_000 - kept:,} members" in said
     assert not list((folder / "parts").glob("*.h5"))
     assert_as_one_run(folder)
+    assert not list((folder / "parts").iterdir())
 
 
 @pytest.mark.parametrize(("ranks", "number"), [(0, signal.SIGTERM), (0, signal.SIGUSR1), (2, signal.SIGUSR1)])
@@ -266,6 +267,11 @@ def test_a_merge_says_what_is_missing_and_is_repeatable(
     before = (folder / "result.h5").stat().st_mtime_ns
     assert main(["-q", "merge", str(folder)]) == 0
     assert (folder / "result.h5").stat().st_mtime_ns == before
+    content = bytearray((folder / "result.h5").read_bytes())
+    content[len(content) // 3] ^= 1
+    (folder / "result.h5").write_bytes(content)
+    assert main(["-q", "merge", str(folder)]) == 0  # a damaged result is made again
+    assert_as_one_run(folder)
     provenance = json.loads(h5py.File(folder / "result.h5")["provenance"].attrs["json"])
     assert provenance["campaign"]["members"] == 300
     assert provenance["campaign"]["core_hours"] > 0.0
