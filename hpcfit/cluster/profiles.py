@@ -89,8 +89,13 @@ def read_profile(name: str | None, file: Path | None = None) -> Profile:
     return combined(Profile(name=chosen), document[chosen], f"{file}: {chosen}", shell=True)
 
 
-def combined(profile: Profile, given: Mapping[str, Any], place: str, *, shell: bool = False) -> Profile:
-    """A profile in which some values are replaced; shell lines only if they may be given here."""
+def combined(
+    profile: Profile, given: Mapping[str, Any], place: str, *, shell: bool = False, foreign: bool = False
+) -> Profile:
+    """A profile in which some values are replaced.
+
+    shell: shell lines may be given here. foreign: not by the user, who may ask for resources only.
+    """
     mistakes = []
     values: dict[str, Any] = {}
     for key, value in given.items():
@@ -99,7 +104,7 @@ def combined(profile: Profile, given: Mapping[str, Any], place: str, *, shell: b
                 known = KEYS if shell else [k for k in KEYS if k not in SHELL]
                 raise InputError(f"unknown key; known are {', '.join(known)}")
             values[key] = _READERS[key](value)
-            if key == "options" and not shell:
+            if key == "options" and foreign:
                 _check_resources(values[key])
         except InputError as error:
             problem, _, remedy = str(error).partition("; ")

@@ -49,7 +49,8 @@ def chosen_profile(
 ) -> Profile:
     """The command line over the job over the user's profile."""
     table = {key: value for key, value in table.items() if value not in (None, (), [])}
-    return combined(combined(read_profile(cluster), table, place), options, "the command line")
+    by_job = combined(read_profile(cluster), table, place, foreign=True)
+    return combined(by_job, options, "the command line")
 
 
 def use_target(profile: Profile, *, local: bool) -> None:

@@ -142,6 +142,9 @@ def _refuse_if_alive(folder: Path) -> None:
     submissions = [each for each in read_submissions(folder) if each.state == RELEASED]
     if not submissions:
         return
+    if not slurm.is_here():
+        problem = "was submitted to a SLURM that cannot be seen from here"
+        raise InputError(Mistake(str(folder), problem, "go there, or hpcfit cancel it there first"))
     jobs = alive_jobs(submissions, slurm.queue())
     if jobs:
         problem = f"jobs {', '.join(jobs)} of SLURM work on this campaign"

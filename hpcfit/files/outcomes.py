@@ -24,11 +24,12 @@ def failed_members(files: Iterable[Path]) -> dict[str, int]:
         try:
             with h5py.File(path, "r") as file:
                 counts.update(_counted(h5py, file))
-        except (OSError, KeyError, ValueError):
+        except (OSError, RuntimeError, KeyError, ValueError):
             continue
     for success in SUCCESSES:
         counts.pop(success.name, None)
-    return {Outcome[name].value: members for name, members in counts.items()}
+    known = Outcome.__members__
+    return {known[name].value if name in known else name: members for name, members in counts.items()}
 
 
 def numbers_of_failed(result: Path) -> tuple[int, ...]:

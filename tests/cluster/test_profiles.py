@@ -59,7 +59,7 @@ def test_the_configuration_is_found_by_its_variable(file: Path, monkeypatch: pyt
 
 def test_the_command_line_wins_over_the_job_and_that_over_the_profile(file: Path) -> None:
     job = {"partition": "short", "ranks": 8, "options": ["--constraint=milan", "--nice=10"]}
-    by_job = combined(read_profile("big", file), job, "job.toml")
+    by_job = combined(read_profile("big", file), job, "job.toml", foreign=True)
     profile = combined(by_job, {"ranks": 2}, "the command line")
     assert (profile.partition, profile.ranks, profile.account) == ("short", 2, "chaos")
     assert profile.options == ("--constraint=milan", "--exclusive", "--nice=10")
@@ -77,7 +77,14 @@ def test_a_job_gives_no_shell_lines(key: str) -> None:
 )
 def test_a_job_gives_resources_only(option: str) -> None:
     with pytest.raises(InputError, match=option.partition("=")[0]):
-        combined(Profile(), {"options": [option]}, "job.toml")
+        combined(Profile(), {"options": [option]}, "job.toml", foreign=True)
+
+
+def test_the_command_line_gives_what_hpcfit_does_not_set() -> None:
+    found = combined(Profile(), {"options": ["--mail-user=me"]}, "the command line")
+    assert found.options == ("--mail-user=me",)
+    with pytest.raises(InputError, match="--output is set by hpcfit"):
+        combined(Profile(), {"options": ["--output=x"]}, "the command line")
 
 
 @pytest.mark.parametrize(
