@@ -216,7 +216,7 @@ def test_two_resumes_at_once_submit_every_task_once(tmp_path: Path, cluster: Pat
 def test_names_inject_nothing_from_the_job_to_the_page(tmp_path: Path, cluster: Path) -> None:
     """A job file, a folder and a label of a cell with names that a shell or a browser would obey."""
     nasty = "a 'b' \"c\" $(touch injected) `touch injected` <script>x</script>;\n&"
-    job = DECAY.replace("members = 20", 'members = 5\ngrid = {"guess.k" = [0.4, "0.2*2"]}')
+    job = DECAY.replace("members = 20", 'members = 5\ngrid = {"guess.k" = [0.4, "0.2*3"]}')
     (tmp_path / f"{nasty.replace('/', '_')}.toml").write_text(job)
     (tmp_path / "clusters.toml").write_text(
         "[nasty]\npartition = 'main'\ncpu = 'native'\noptions = ['--nodelist=n1']\n"
