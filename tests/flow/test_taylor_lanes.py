@@ -78,12 +78,12 @@ def test_states_without_tangents_do_not_depend_on_the_batch(name):
 
 
 def spoilt(starts, parameters, places):
-    """Six kinds of neighbours that will not finish, at the given places."""
+    """Five kinds of neighbours that will not finish, and one that slides along a kink, at these places."""
     kinds = [
         (np.array([np.nan, 1.0, 0.3]), ORDINARY),
         (np.array([0.4, 1.0, 50.0]), ORDINARY),  # blows up
         (np.array([0.4, 1.0, -4.0]), ORDINARY),  # log(-1)
-        (np.array([0.4, 0.01, 0.3]), np.where(np.arange(11) == 2, 50.0, ORDINARY)),  # sticks
+        (np.array([0.4, 0.01, 0.3]), np.where(np.arange(11) == 2, 50.0, ORDINARY)),  # slides
         (np.array([0.4, 1.0, 0.3]), np.where(np.arange(11) == 5, np.inf, ORDINARY)),
         (np.array([1e300, -1e300, 0.3]), ORDINARY),
     ]
@@ -93,7 +93,7 @@ def spoilt(starts, parameters, places):
 
 @pytest.mark.parametrize("place", range(12))
 def test_in_every_place_among_lanes_that_fail(place):
-    """Eleven neighbours that diverge, stick or are not numbers; the lane has the bits of a run alone."""
+    """Eleven neighbours: two slide, nine diverge or are not numbers; the lane has the bits of a run alone."""
     made, times, starts, parameters = batch("mixed", 12)
     own = batch("mixed", 1, seed=77)
     alone = run(*own, [0])
@@ -102,7 +102,7 @@ def test_in_every_place_among_lanes_that_fail(place):
         array[place] = value[0]
     among = run(made, times, starts, parameters, range(12))
     assert alone.failures == ()
-    assert len(among.failures) == 11
+    assert len(among.failures) == 9
     assert same(among, alone, [place])
 
 
