@@ -23,7 +23,9 @@ task=$SLURM_ARRAY_TASK_ID
 srun --mpi=pmix --kill-on-bad-exit=1 --ntasks="$SLURM_NTASKS" python3 -m hpcfit task . "$task"
 status=$?
 if [ "$status" = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 1000 ]; then
-    scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}" ||
-        echo "not queued again; continue with: hpcfit resume" >&2
+    # A job that was cancelled is not RUNNING any more; SLURM would bring it back to life.
+    if [ "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)" = RUNNING ]; then
+        scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+    fi
 fi
 exit "$status"

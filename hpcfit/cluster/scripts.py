@@ -94,8 +94,10 @@ def array_script(profile: Profile, work: Work, array: Array, after: Sequence[str
         f'{_launch(profile)} {shlex.quote(work.python)} -m hpcfit task . "$task"',
         "status=$?",
         f'if [ "$status" = {LEAVE_EARLY} ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {MOST_RESTARTS} ]; then',
-        '    scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}" ||',
-        '        echo "not queued again; continue with: hpcfit resume" >&2',
+        "    # A job that was cancelled is not RUNNING any more; SLURM would bring it back to life.",
+        '    if [ "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)" = RUNNING ]; then',
+        '        scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"',
+        "    fi",
         "fi",
         'exit "$status"',
     ]

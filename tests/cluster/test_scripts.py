@@ -134,16 +134,27 @@ def test_what_does_not_fit_on_a_line_is_no_directive() -> None:
 def test_a_task_that_left_early_is_queued_again(tmp_path: Path) -> None:
     text = array_script(Profile(), WORK, Array(1000, 3, (5,)))
     told = 'srun() { echo "task ${!#}" >> told; return "$ENDS"; }\nscontrol() { echo "$@" >> told; }\n'
+    told += 'squeue() { echo "$STATE"; }\n'
     environment = os.environ | {
+        "SLURM_JOB_ID": "80",
         "SLURM_ARRAY_JOB_ID": "77",
         "SLURM_ARRAY_TASK_ID": "5",
         "SLURM_SUBMIT_DIR": str(tmp_path),
         "SLURM_NTASKS": "1",
     }
-    for ends, expected in (("75", ["task 1005", "requeue 77_5"]), ("0", ["task 1005"]), ("2", ["task 1005"])):
+    for ends, state, expected in (
+        ("75", "RUNNING", ["task 1005", "requeue 77_5"]),
+        ("75", "COMPLETING", ["task 1005"]),  # as of a job that was cancelled
+        ("0", "RUNNING", ["task 1005"]),
+        ("2", "RUNNING", ["task 1005"]),
+    ):
         (tmp_path / "told").unlink(missing_ok=True)
         done = subprocess.run(
-            ["bash"], input=told + text, text=True, cwd=tmp_path, env=environment | {"ENDS": ends}
+            ["bash"],
+            input=told + text,
+            text=True,
+            cwd=tmp_path,
+            env=environment | {"ENDS": ends, "STATE": state},
         )
         assert done.returncode == int(ends)
         assert (tmp_path / "told").read_text().splitlines() == expected

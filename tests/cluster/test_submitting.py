@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -199,6 +200,21 @@ def test_the_warning_reaches_the_ranks(folder: Folder) -> None:
     subprocess.run(["scancel", "--signal=USR1", f"{done.arrays[0].job}_0"], check=True)
     wait_for((folder.path / "merged").exists, 40, "the merge")
     assert (folder.path / "again").exists()
+
+
+def test_a_task_that_is_cancelled_is_not_queued_again(folder: Folder) -> None:
+    """Its ranks leave early, as they do at the end of their time; but nobody wants it any more."""
+    folder.worker.write_text(
+        '#!/bin/bash\n[ "$3" = merge ] && { touch merged; exit 0; }\n'
+        'echo turn >> turns; trap "exit 75" TERM\ntouch ready\nsleep 60 & wait\n'
+    )
+    done = folder.submit([0])
+    wait_for((folder.path / "ready").exists, 30, "the task")
+    slurm.cancel(done.jobs)
+    wait_for(empty_queue, 40, "the end")
+    time.sleep(8)
+    assert empty_queue()
+    assert (folder.path / "turns").read_text() == "turn\n"
 
 
 def test_a_cluster_that_is_away_is_told(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
