@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcfit.cluster.queue import Account, Entry
+from hpcfit.cluster.scripts import LEAVE_EARLY
 from hpcfit.records import Campaign, Interval
 from hpcfit.records.campaigns import count
 from hpcfit.records.submissions import Standing, TaskStanding
 
-LEFT_EARLY = 75
 HELD = ("JobHeldUser", "JobHeldAdmin", "launch failed requeued held", "job requeued in held state")
 
 
@@ -107,7 +107,7 @@ def _course(note: Mapping[str, Any], jobs: Jobs, task: int) -> tuple[str, str, s
     if not note:
         return "missing", "", "not begun"
     place = str(note.get("host", ""))
-    if note.get("status") == LEFT_EARLY:
+    if note.get("status") == LEAVE_EARLY:
         return "left early", place, str(note.get("error", "") or "")
     if note.get("status") is None:
         return "failed", place, "ended without a word: killed, out of memory or a lost node"

@@ -7,6 +7,7 @@ import platform
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hpcfit.cluster import slurm
 from hpcfit.cluster.queue import Account, Entry, alive_tasks
@@ -61,7 +62,7 @@ def files_of(folder: Path, plan: Campaign) -> Files:
     return Files(
         finished=frozenset(task for task in range(len(plan.tasks)) if task not in unfinished),
         unfinished=unfinished,
-        notes={task: note for task, _, note in campaigns.notes(folder)},
+        notes=_last_notes(folder),
         paces=_paces(folder),
         logs=_logs(folder),
         merged=not unfinished and campaigns.is_merged(folder),
@@ -72,6 +73,17 @@ def _accounts(submissions: Sequence[Submission]) -> dict[int, Account]:
     offsets = offsets_of(submissions)
     found = slurm.accounts(list(offsets))
     return {index + offsets[job]: account for (job, index), account in found.items() if index >= 0}
+
+
+def _last_notes(folder: Path) -> dict[int, dict[str, Any]]:
+    """By task, what was noted by the attempt that began last."""
+    found: dict[int, tuple[float, dict[str, Any]]] = {}
+    for task, _, note in campaigns.notes(folder):
+        began = note.get("began")
+        when = float(began) if isinstance(began, int | float) else 0.0
+        if task not in found or when >= found[task][0]:
+            found[task] = when, note
+    return {task: note for task, (_, note) in found.items()}
 
 
 def _paces(folder: Path) -> dict[int, float]:

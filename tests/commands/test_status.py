@@ -74,8 +74,10 @@ def test_a_result_that_is_older_than_a_task_is_not_the_whole(tmp_path: Path) -> 
 
 
 def test_only_tasks_in_trouble_when_asked_for(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    note = {"status": 2, "host": "n7", "error": "no room"}
-    (campaign / "tasks" / "950.9-0.json").write_text(json.dumps(note))
+    note = {"status": 2, "host": "n7", "error": "no room", "began": 200.0}
+    (campaign / "tasks" / "950.10-0.json").write_text(json.dumps(note))
+    before = {"status": 75, "host": "n1", "began": 100.0}
+    (campaign / "tasks" / "950.9-0.json").write_text(json.dumps(before))
     (campaign / "logs" / "950.9.out").write_text("")
     assert main(["status", str(campaign), "--failed"]) == 0
     shown = capsys.readouterr().out
