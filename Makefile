@@ -47,11 +47,9 @@ papers: .venv/.ready  ## the 31 scenarios of the two PARFIT papers and their Lya
 	@$(python) -m jobs.papers
 	@$(python) -m jobs.spectra
 
-drill: .venv/.ready  ## 60 kills of spectra at random moments, which must end as if there had been none
-	@$(python) -m tests.drill.spectra build/drill $(ARGS)
-
-drill: .venv/.ready  ## faults during a campaign on a private SLURM, which must end as if there had been none
-	$(python) -m tests.drill.campaign $(ARGS)
+drill: .venv/.ready  ## 60 kills of spectra, 40 faults of a campaign on a private SLURM: all must end as if undisturbed
+	$(python) -m tests.drill.spectra build/drill
+	$(python) -m tests.drill.campaign
 
 bench: build/bench-venv/.ready  ## measure against heyoka, jitcode, casadi and scipy
 	@mkdir -p build/bench
