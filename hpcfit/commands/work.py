@@ -130,5 +130,9 @@ def _by_names_only(names: ModelNames) -> Model | None:
         states=names.states,
         parameters=names.parameters,
         equations=dict.fromkeys(names.states, "0"),
-        observables={name: "0" for name in names.quantities if name not in names.states},
+        observables={
+            name: f"exp({' + '.join(names.states)})"  # of all states, and in no way that tells anything
+            for name in names.quantities
+            if name not in names.states
+        },
     )

@@ -131,7 +131,7 @@ def stated_relations(sources: Sequence[str], names: Names) -> list[tuple[str, Re
 
 
 def point_times(
-    found: Sequence[tuple[str, Relation]], nodes: Sequence[Array], data: Sequence[Array]
+    found: Sequence[tuple[str, Relation]], nodes: Sequence[Array], data: Sequence[Array], kind: str
 ) -> dict[Point, float]:
     """When the points of relations are, by experiment: at a node or a time of the data that is as near."""
     times: dict[Point, float] = {}
@@ -144,6 +144,9 @@ def point_times(
                     span = f"the path goes from {own[0]:.15g} to {own[-1]:.15g}"
                     remedy = "choose a time inside, or begin and end the nodes farther out with fit.nodes"
                     raise InputError(Mistake("", f"t = {point.when:.15g}: {span}", remedy, KEY, source))
+                if kind == "map" and times[point] % 1.0:
+                    problem = f"t = {point.when:.15g}: a map has whole numbers as times"
+                    raise InputError(Mistake("", problem, "choose one of them", KEY, source))
             else:
                 times[point] = float(own[0] if point.when == "start" else own[-1])
     return times

@@ -95,7 +95,7 @@ def pose(
             chosen.append(node_times(experiments[e].times, choice))
     lines = [constraints] if isinstance(constraints, str) else constraints
     stated = stated_relations(lines, _names(model, what.local, len(experiments)))
-    points = point_times(stated, chosen, [series.times for series in experiments])
+    points = point_times(stated, chosen, [series.times for series in experiments], model.kind)
     chosen = with_points(chosen, points)
     if model.kind == "map":
         check_whole([series.times for series in experiments], chosen)

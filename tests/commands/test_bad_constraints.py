@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.test_bad_fits import DATA, FIT, LORENZ
+from hpcfit.__main__ import main
+from tests.commands.test_bad_fits import DATA, FIT, LORENZ, MAP
 from tests.commands.test_bad_input import refused
 
 GROUPS = "t,x,v,who\n" + "".join(f"{t},1,0,{who}\n" for who in (1, 2) for t in range(5))
@@ -85,3 +86,28 @@ def test_all_mistakes_are_told_at_once(job: Path, capsys: pytest.CaptureFixture[
         ["check", "job.toml"], ["x changes in time", "'kk'", "leaves no nearest point"], capsys, job.parent
     )
     assert told.count("fit.constraints") == 3
+
+
+def test_a_model_in_a_file_is_checked_by_its_names(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (job.parent / "d.csv").write_text(DATA)
+    (job.parent / "mine.py").write_text(
+        "from hpcfit import model\n"
+        '@model(states="x v", parameters="k c", observables={"energy": lambda t, u, p: u.v**2})\n'
+        "def spring(t, u, p):\n    return u.v, -p.k * u.x - p.c * u.v\n"
+    )
+    inline = FIT[FIT.index("states") : FIT.index("[data]")]
+    text = FIT.replace(inline, 'file = "mine.py"\n')
+    good = ["energy@start = 1", "x@start = 0", "v@start = 0", "c >= 0"]
+    job.write_text(asking(*good, text=text))
+    assert main(["check", "job.toml"]) == 0
+    assert "ok: fit" in capsys.readouterr().out
+    job.write_text(asking("energie@start = 1", text=text))
+    refused(["check", "job.toml"], ["fit.constraints", "did you mean 'energy'?"], capsys, job.parent)
+
+
+def test_times_of_a_map_are_whole(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (job.parent / "d.csv").write_text("t,x,y\n0,0,0\n1,1,0\n2,-0.4,0.3\n3,1.1,-0.1\n")
+    job.write_text(asking("x@1.5 >= 0", text=MAP + "[fit]\n"))
+    refused(
+        ["check", "job.toml"], ["fit.constraints", "t = 1.5", "a map has whole numbers"], capsys, job.parent
+    )
