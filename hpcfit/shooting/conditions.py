@@ -42,8 +42,8 @@ class PathConditions:
         used = sorted({leaf for own in self.looks_at for leaf in own})
         self._by = [leaf for leaf in used if leaf[0] == "state" or leaf[1] in free]
         columns = [derivative(values, graph.leaf(*leaf)) for leaf in self._by]
-        self.linear = tuple(
-            all(column[k].constant is not None for column in columns) for k in range(len(values))
+        self.linear = np.array(
+            [all(column[k].constant is not None for column in columns) for k in range(len(values))]
         )
         self._values = Program(graph, values)
         self._slopes = Program(graph, [slope for column in columns for slope in column])
@@ -195,13 +195,13 @@ def path_conditions(
 
 def _check_consistent(conditions: PathConditions, nodes: int, fixed: Array) -> None:
     """Linear conditions that contradict each other do so whatever the path is."""
-    linear = np.flatnonzero(conditions.linear)
-    if not len(linear):
-        return
     z = Unknowns(np.zeros((1, nodes, conditions.n)), np.zeros((1, len(conditions.free))))
     parameters = fixed.copy()
     parameters[list(conditions.free)] = 0.0
     at_zero = conditions.linearised(z, parameters[None])
+    linear = np.flatnonzero(conditions.linear & np.isfinite(at_zero.values[0]))
+    if not len(linear):
+        return
     normals = np.concatenate(
         [np.moveaxis(at_zero.by_node[0], 1, 0).reshape(len(conditions), -1), at_zero.by_parameters[0]], axis=1
     )[linear]

@@ -143,7 +143,11 @@ class Problem:
         return found
 
     def _unreadable(self, one: Unknowns) -> str:
-        """Where an observable of a path that can be integrated is not finite; '' if all are."""
+        """Where an observable or a condition of a path that exists is not finite; '' if all are."""
+        if self.conditions is not None:
+            values = self.conditions.values(one, self.all_parameters(one.parameters))[0]
+            for text in (self.conditions.texts[k] for k in np.flatnonzero(~np.isfinite(values))):
+                return f"with the constraint {text}, which has no finite value"
         rows = self.take(np.array([0])).residuals(SERIAL, one).rows.reshape(self.data.shape[1:])
         if np.isfinite(rows).all():
             return ""

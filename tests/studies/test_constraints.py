@@ -345,6 +345,17 @@ def test_what_is_wrong_beforehand_is_refused(constraints: list[str], problem: st
     assert "fit.constraints" in str(caught.value)
 
 
+def test_a_condition_without_a_value_at_the_guess_is_a_mistake() -> None:
+    times = 0.1 * np.arange(30)
+    experiment = Experiment(times, {"x": np.exp(-times)}, sigma=0.1)
+    assert fit(DECAY, experiment, guess={"k": 1.0}, constraints="log(k) <= 0").at_bounds in (
+        {},
+        {"k": "log(k) <= 0"},
+    )
+    with pytest.raises(InputError, match=r"constraint log\(k\) <= 0, which has no finite value"):
+        fit(DECAY, experiment, guess={"k": -1.0}, constraints="log(k) <= 0", phases="exact")
+
+
 def test_conditions_on_what_is_fixed_and_solvers_that_cannot(data: Series) -> None:
     with pytest.raises(InputError, match="all that it names is fixed"):
         fit(HENON_HEILES, data, guess={"b": 1.0, "c": 1.0}, fixed={"a": 1.0}, constraints="a >= 0")
