@@ -12,7 +12,6 @@ from hpcfit.models.evaluate import Program
 from hpcfit.records import Array
 
 POINTS = 64  # of an orbit, at which its Jacobians are looked at
-ROUGH = 1e-8  # relative error of orbits that are only looked at
 
 
 def slopes(model: Model, times: Array, states: Array, parameters: Array) -> Array:
@@ -50,4 +49,4 @@ def some_points(model: Model, start: Array, parameters: Array, begin: float) -> 
         first = jacobians_at(model, np.array([begin]), start[None], parameters)[0]
         speed = float(np.linalg.norm(first, 2)) if np.isfinite(first).all() else 0.0
         spacing = 1.0 / speed if speed > 0.0 else 1.0
-    return orbit(model, start, parameters, begin, spacing, POINTS, method="extrapolation", tolerance=ROUGH)
+    return orbit(model, start, parameters, begin, spacing, POINTS)
