@@ -15,20 +15,21 @@ from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.together import everywhere, on_root
 from hpcfit.records import EnsembleResult, Outcome, Spectrum
 from hpcfit.studies.members import BY_MEMBER, Rows, Supply, Wanted
+from hpcfit.studies.spectra_in_lanes import spectra_in_lanes
 from hpcfit.studies.spectrum import spectrum_stages
 
 DERIVED = ("dimension", "entropy", "regular", "drift")
 
 
 class SpectrumBench:
-    """What `members.Bench` promises, for spectra: one cell at a time on every rank."""
+    """What `members.Bench` promises, for spectra: some cells at a time on every rank, in the same lanes."""
 
-    side_by_side = 1
+    side_by_side = 16
 
     def __init__(self, model: Model, asked_of: Callable[[int], Mapping[str, Any]], seed: int) -> None:
         """asked_of: the arguments of `spectrum_stages` for each cell."""
         self.model, self._seed = model, seed
-        self._asked_of = lru_cache(maxsize=4)(asked_of)
+        self._asked_of = lru_cache(maxsize=64)(asked_of)
         self._begun = time.perf_counter()
 
     @property
@@ -45,12 +46,10 @@ class SpectrumBench:
         on_root(comm, compile_it)
 
     def rows(self, wanted: Wanted, supply: Supply, width: int) -> Iterator[Rows]:
-        while (setting := supply.setting(width)) is not None:
-            places = supply.of(setting, width)
-            for stage in spectrum_stages(SERIAL, self.model, **self._asked_of(setting)):
-                result = stage.result
-            assert result is not None
-            yield places, self._columns(result, len(places))
+        while taken := _taken(supply, width):
+            found = spectra_in_lanes(self.model, [self._asked_of(setting) for setting, _ in taken])
+            for (_, places), own in zip(taken, found, strict=True):
+                yield places, self._columns(own, len(places))
 
     def table(self, members: Numbers, columns: Sequence[Any], **known: Any) -> EnsembleResult:
         outcomes, *rows = columns
@@ -83,3 +82,14 @@ class SpectrumBench:
             zeros,
             zeros,
         ]
+
+
+def _taken(supply: Supply, width: int) -> list[tuple[int, Numbers]]:
+    """The next cells with the places of their members; together they fill the width."""
+    taken: list[tuple[int, Numbers]] = []
+    left = width
+    while left > 0 and (setting := supply.setting(left)) is not None:
+        places = supply.of(setting, left)
+        taken.append((setting, places))
+        left -= len(places)
+    return taken

@@ -131,7 +131,7 @@ def spectrum_stages(
         if log.blocks in plan.marks and not ended:
             ended = precise_enough(asked.error, plan, log.after_transient())
         seconds = log.halt.seconds + time.perf_counter() - clock
-        result = on_root(comm, partial(_result, model, plan, asked, log, seconds)) if ended else None
+        result = on_root(comm, partial(_last, model, plan, asked, log, seconds)) if ended else None
         yield log.stage(seconds, carrier, result)
         if ended:
             return
@@ -141,9 +141,25 @@ def spectrum_stages(
         pace.learn(leg.logarithms.shape[1], max(comm.allgather(time.perf_counter() - began)))
 
 
-def _result(model: Model, plan: Plan, asked: Asked, log: _Log, seconds: float) -> Spectrum:
-    found = made_of(model, plan, asked, log.halt_at(None, seconds))
+def _last(model: Model, plan: Plan, asked: Asked, log: _Log, seconds: float) -> Spectrum:
+    return finished(model, plan, asked, log.halt_at(None, seconds))
+
+
+def finished(model: Model, plan: Plan, asked: Asked, halt: Halt) -> Spectrum:
+    """The spectrum at its end, with its section if one is asked for."""
+    found = made_of(model, plan, asked, halt)
     return found if asked.section is None else with_section(model, plan, asked, found)
+
+
+def run_out(model: Model, plan: Plan, asked: Asked) -> Halt:
+    """The end of all trajectories of a plan, on this rank alone and without a look at errors."""
+    clock = time.perf_counter()
+    ride = Ride(plan.block, plan.interval, plan.begin, asked.method, asked.tolerance)
+    log = _Log(plan, _first_halt(model, plan, ride))
+    carrier = _carrier(SERIAL, model, ride, log.halt.bundle)
+    while log.blocks < plan.total and log.going:
+        log.add(carrier.advance(log.until_next_mark()))
+    return log.halt_at(None, time.perf_counter() - clock)
 
 
 def _carrier(comm: Any, model: Model, ride: Ride, bundle: Bundle) -> Carrier:
