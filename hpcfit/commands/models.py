@@ -56,6 +56,9 @@ def _page(model: Model, size: int | None) -> str:
     lines += ["", f"  parameters: {' '.join(model.parameters) or 'none'}"]
     for name, expression in model.observables.items():
         lines.append(f"  observable {name} = {model.text(expression)}")
+    for name, expression in model.switches.items():
+        lines.append(f"  switch {name}: the sign of {model.text(expression)}")
+    lines += [f"  jump {jump.name} {jump.text(model.text)}" for jump in model.jumps]
     if model.invariant is not None:
         lines.append(f"  invariant: {model.text(model.invariant)}")
     if model.units:

@@ -155,7 +155,7 @@ def _model(checker: Checker, table: Mapping[str, Any]) -> tuple[Model | None, Mo
         if "file" in ways:
             return None, _declared(checker.document.file(table["file"]), table.get("name"))
         model = _inline(table) if "equations" in ways else catalogue.find(table["name"], table.get("size"))
-        for way in ("states", "parameters", "observables", "invariant", "units"):
+        for way in ("states", "parameters", "observables", "invariant", "switches", "jumps", "units"):
             if "equations" not in ways and table.get(way):
                 checker.wrong(f"model.{way}", "belongs to an inline model", "remove it, or give equations")
         return model, ModelNames.of(model)
@@ -177,6 +177,8 @@ def _inline(table: Mapping[str, Any]) -> Model:
         kind=table["kind"],
         observables=table["observables"],
         invariant=table["invariant"],
+        switches=table["switches"],
+        jumps=table["jumps"],
         units=table["units"],
     )
 
@@ -301,6 +303,8 @@ def _check_opaque(checker: Checker, tables: Tables, model: Model | None) -> None
     for key, method in methods.items():
         if model is not None and model.opaque and str(method).startswith("taylor"):
             checker.wrong(key, "an opaque model cannot be compiled", 'use "extrapolation"', method)
+        if model is not None and model.jumps and str(method).startswith("extrapolation"):
+            checker.wrong(key, f"the jumps of {model.name} need the compiled series", 'use "taylor"', method)
 
 
 def _check_one_time_grid(checker: Checker, given: Mapping[str, Any]) -> None:

@@ -47,6 +47,17 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "equations": Key(_EXPRESSIONS, 'right-hand sides, as in {x = "sigma*(y - x)", ...}'),
         "observables": Key(_EXPRESSIONS, "further quantities that can be observed", {}),
         "invariant": Key(values.text, "an expression that stays constant along a path"),
+        "switches": Key(
+            _EXPRESSIONS,
+            'functions whose signs select the equations, as in {slip = "v - belt"}; there, `slip` is the sign',
+            {},
+        ),
+        "jumps": Key(
+            values.table_of(values.jump),
+            'where the state jumps, as in {bounce = {falls = "y", to = {v = "-e*v"}}, dose = {at = "lag", '
+            'every = 24, count = 7, to = {gut = "gut + 1"}}}; falls, rises or crosses zero, or at times',
+            {},
+        ),
         "units": Key(_EXPRESSIONS, 'of states, parameters, observables and t, as in {phi = "rad"}', {}),
     },
     "truth": {

@@ -201,6 +201,9 @@ def split_remedy(message: str) -> tuple[str, str]:
     return problem, remedy
 
 
+_place = dict.fromkeys(("falls", "rises", "crosses", "at", "every"), number_or_expression)
+jump = fields({"to": table_of(number_or_expression)}, {**_place, "count": whole(1, 10**9)})
+
 _count = whole(1, LONGEST_GRID)
 _grid_by_spacing = fields({"spacing": positive, "count": _count}, {"start": number})
 _grid_by_end = fields({"end": number, "count": whole(2, LONGEST_GRID)}, {"start": number})

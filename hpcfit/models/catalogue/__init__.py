@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hpcfit.models.catalogue import bradley_1998, classics, maps, pendulums
+from hpcfit.models.catalogue import bradley_1998, classics, maps, pendulums, switching
 from hpcfit.models.define import Model
 from hpcfit.models.names import nearest
 from hpcfit.records import InputError
 
 _FIXED: dict[str, Model] = {
     value.name: value
-    for room in (classics, pendulums, maps, bradley_1998)
+    for room in (classics, pendulums, maps, bradley_1998, switching)
     for value in vars(room).values()
     if isinstance(value, Model)
 }
