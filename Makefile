@@ -53,7 +53,7 @@ drill: .venv/.ready  ## 60 kills of spectra, 40 faults of a campaign on a privat
 
 bench: build/bench-venv/.ready  ## measure against heyoka, jitcode, casadi and scipy
 	@mkdir -p build/bench
-	for part in intervals dense compiling fits ensembles long spectra; do \
+	for part in intervals dense compiling fits ensembles long spectra switches; do \
 	    build/bench-venv/bin/python -m benchmarks.$$part --json build/bench/$$part.json || exit 1; done
 
 # The peers see the packages of .venv, and leave it as it is.

@@ -49,7 +49,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "invariant": Key(values.text, "an expression that stays constant along a path"),
         "switches": Key(
             _EXPRESSIONS,
-            'functions whose signs select the equations, as in {slip = "v - belt"}; there, `slip` is the sign',
+            'functions whose signs select the equations, as in {slip = "v - belt"}: `slip` is the sign',
             {},
         ),
         "jumps": Key(

@@ -168,4 +168,9 @@ def test_the_energy_of_henon_heiles_gives_its_forces():
 
 
 def test_only_the_resistor_frictions_and_jumps_are_not_smooth():
-    assert {made.name for made in MODELS if not made.smooth} == {"chua", "pendulum_driven", *JUMPING, "stick_slip"}
+    assert {made.name for made in MODELS if not made.smooth} == {
+        "chua",
+        "pendulum_driven",
+        *JUMPING,
+        "stick_slip",
+    }
