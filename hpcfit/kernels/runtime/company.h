@@ -24,7 +24,9 @@ typedef struct {
     long *queue, head, waiting;                /* [n_lanes] a ring of those without a place */
     long behind;                               /* blocks that have ended, of all lanes */
     int turns;                                 /* whether a place is given up at the end of a block */
+#if SURFACES
     meetings meets;
+#endif
     int tangents, places, blocks;
     struct { int first, width; } *block;       /* places that are moved together */
     struct { int first, stride; } *where;      /* of each place in S */
@@ -61,7 +63,9 @@ static void begin_block(const work *job, crew *c, int l)
         LANE(c->powers[k], l) = 0;
     }
     for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
+#if TIMED
     c->meets.count[0][l] = -1;
+#endif
     c->stuck[l] = c->crowded[l] = 0;
 }
 

@@ -21,7 +21,9 @@ typedef struct {
     v natural[NP + 1];                         /* 1 / |parameter|, or 1 */
     v s[SERIES * STRIDE];
     int fresh[KINKS + 1][W], stuck[W], crowded[W];         /* fresh: the path has just crossed this kink */
+#if SURFACES
     meetings meets;
+#endif
     real side[EVENTS + 1][W];                  /* of each event's g: 0 where it is not known yet */
     int met[EVENTS + 1][W];                    /* met: the path is on g = 0 */
     v held[HELD * STRIDE];
@@ -82,7 +84,9 @@ INLINE void take_place(const work *job, crew *c, int l, long lane)
     for (int j = 0; j < EVENTS; j++) c->side[j][l] = c->met[j][l] = 0;
     if (EVENTS && job->event_counts) job->event_counts[lane] = 0;
     for (int j = 0; j < KINKS; j++) { LANE(c->mode[j], l) = 0; c->fresh[j][l] = 0; }
+#if TIMED
     c->meets.count[0][l] = -1;
+#endif
 }
 
 #ifndef QUAD
