@@ -7,7 +7,7 @@ from typing import Any
 
 from hpcfit.files.hdf5 import columns, names_of, put, put_attributes
 from hpcfit.files.series import get_series, put_series
-from hpcfit.records import Outcome, Path, Series
+from hpcfit.records import Outcome, Path, Series, Switchings
 
 
 def put_path(file: Any, path: Path) -> None:
@@ -44,9 +44,21 @@ def put_path(file: Any, path: Path) -> None:
         )
     if path.invariant is not None:
         put(file, "invariant", path.invariant, dims=("time",))
+    if path.switchings is not None:
+        met = file.create_group("switchings")
+        put_attributes(met, {"names": json.dumps(path.switchings.names)})
+        put(met, "times", path.switchings.times, dims=("passage",), units=units.get("t", "1"))
+        put(met, "states", path.switchings.states, dims=("passage", "state"), note="before the jump")
     for name, series in (("observed", path.observed), ("exact", path.exact), ("data", path.data)):
         if series is not None:
             put_series(file.create_group(name), series, units)
+
+
+def _switchings(file: Any) -> Switchings | None:
+    if "switchings" not in file:
+        return None
+    met = file["switchings"]
+    return Switchings(tuple(json.loads(met.attrs["names"])), met["times"][()], met["states"][()])
 
 
 def get_path(file: Any) -> Path:
@@ -79,4 +91,5 @@ def get_path(file: Any) -> Path:
         units=json.loads(file.attrs["units"]),
         seed=None if seed < 0 else seed,
         steps=int(file.attrs["steps"]),
+        switchings=_switchings(file),
     )

@@ -12,7 +12,7 @@ from hpcfit import Noise, simulate
 from hpcfit.files.results import Saved, load, save
 from hpcfit.models.catalogue import find
 from hpcfit.records import Path as Trajectory
-from hpcfit.records import Series
+from hpcfit.records import Series, Switchings
 
 
 def some_path(**options: object) -> Trajectory:
@@ -23,11 +23,21 @@ def some_path(**options: object) -> Trajectory:
 
 
 def same(first: object, second: object) -> bool:
-    if isinstance(first, Series) and isinstance(second, Series):
-        return all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(Series))
+    for kind in (Series, Switchings):
+        if isinstance(first, kind) and isinstance(second, kind):
+            return all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(kind))
     if isinstance(first, np.ndarray):
         return isinstance(second, np.ndarray) and np.array_equal(first, second, equal_nan=True)
     return first == second
+
+
+@pytest.mark.parametrize("end", [0.1, 2.0])
+def test_what_a_path_has_met_comes_back(end: float, tmp_path: Path) -> None:
+    """Also nothing at all."""
+    path = simulate(find("bouncing_ball"), start=[1.0, 0.0], parameters=[9.81, 0.9], times=[0.0, end])
+    save(tmp_path / "r.h5", Saved(path, "simulate", "the job", "abc", {}))
+    back = load(tmp_path / "r.h5").record
+    assert same(path.switchings, back.switchings)
 
 
 @pytest.mark.parametrize(
