@@ -19,7 +19,7 @@ from hpcfit.records import Array
 
 REACH = 3  # nodes on both sides that are judged together
 FIRST_HOLD, STRONGER, WEAKER = 1.0, 4.0, 0.5
-GROWS, CREEPS = 1.5, 0.5  # squares of increments over those of the iteration before
+GROWS, SLOW = 1.5, 0.5  # squares of steps over those of the iteration before: onward, and turning back
 CLOSE = 0.9  # of a hold: weaker ones are tried down to it
 PART = 0.3  # of the largest square: smaller ones follow those of other nodes
 
@@ -31,9 +31,10 @@ class Anchors:
         self.forget()
 
     def forget(self) -> None:
-        self.holds: Array | None = None  # (1, N)
+        self.holds, self.least = np.zeros((1, 0)), np.zeros((1, 0))  # (1, N) now; the last that was too weak
+        self.changed: Flags = np.zeros((1, 0), dtype=bool)  # (1, N) just now: what follows is no surprise
         self.weights: Array | None = None  # (1, N, n), in the problem's own units; None: nobody is held
-        self.last: Array | None = None  # (1, N) squares of the increments before
+        self.last: tuple[Array, Array] | None = None  # the step before (1, N, n), its squares around (1, N)
 
     @property
     def hold(self) -> bool:
@@ -54,28 +55,32 @@ class Anchors:
         return pulled(residuals, self.weights * alpha[:, None, None] * step.nodes)
 
     def learn(self, across: Across, here: Inverse, alpha: Array) -> None:
-        """Stronger holds where increments grow; weaker ones where they fall slowly although all is taken."""
-        squares = across.around((here.scales.scaled(here.step).nodes ** 2).sum(axis=2), REACH)
-        if self.holds is None or self.last is None:
+        """Stronger holds where steps turn back or grow; weaker ones where whole steps only creep on."""
+        step = here.scales.scaled(here.step).nodes
+        squares = across.around((step**2).sum(axis=2), REACH)
+        if self.last is None:
             self.holds, self.least = np.zeros(squares.shape), np.zeros(squares.shape)
             self.changed = np.zeros(squares.shape, dtype=bool)
         else:
-            ratio = np.where(self.changed, 1.0, squares / np.maximum(self.last, 1e-300))
-            grown = (ratio > GROWS) & (squares > PART * across.largest(squares)[:, None])
-            creeping = (ratio > CREEPS) & ~grown & ~self.changed & (alpha == 1.0)[:, None]
-            self._change(grown, creeping)
+            before, length = self.last
+            onward = across.around((step * before).sum(axis=2), REACH) > 0.0
+            ratio = np.where(self.changed, 0.0, squares / np.maximum(length, 1e-300))
+            overshoots = (ratio > np.where(onward, GROWS, SLOW)) & (
+                squares > PART * across.largest(squares)[:, None]
+            )
+            creeps = onward & (ratio > SLOW) & ~overshoots & (alpha == 1.0)[:, None]
+            self._change(overshoots, creeps)
             anybody = across.largest(self.holds)[0] > 0.0  # on any rank: all of them have the same rows
             self.weights = self.holds[..., None] / here.scales.states[:, None] if anybody else None
-        self.last = squares
+        self.last = step, squares
 
-    def _change(self, grown: Flags, creeping: Flags) -> None:
-        """Between a hold with which increments grew and one that is too strong, the middle is tried."""
-        assert self.holds is not None
+    def _change(self, overshoots: Flags, creeps: Flags) -> None:
+        """Between a hold that was too weak and one that is too strong, the middle is tried."""
         known = self.least > 0.0
-        self.least = np.where(grown, self.holds, self.least)
+        self.least = np.where(overshoots, self.holds, self.least)
         stronger = np.where(known, 2.0, STRONGER) * self.holds
         middle = np.maximum(WEAKER * self.holds, np.sqrt(self.least * self.holds))
-        weaker = creeping & (middle < CLOSE * self.holds)
+        weaker = creeps & (middle < CLOSE * self.holds)
         held = np.where(weaker, middle, self.holds)
-        self.holds = np.where(grown, np.maximum(stronger, FIRST_HOLD), held)
-        self.changed = grown | weaker
+        self.holds = np.where(overshoots, np.maximum(stronger, FIRST_HOLD), held)
+        self.changed = overshoots | weaker
