@@ -26,6 +26,7 @@ def posing(job: Job) -> dict[str, Any]:
         "weights": options["weights"],
         "local": options["local"],
         "constraints": options["constraints"],
+        "times": options["times"],
         "method": options["method"],
     }
 
@@ -65,9 +66,9 @@ def data_of(comm: Any, inputs: Inputs, model: Model, member: int) -> Sequence[So
     return headings(comm, found)
 
 
-def exact_data(inputs: Inputs, model: Model) -> tuple[Series, ...]:
-    """The values of every experiment without noise."""
-    return tuple(path.exact for path in simulated(inputs, model, 0, tell=False) if path.exact is not None)
+def exact_data(inputs: Inputs, model: Model) -> tuple[Path, ...]:
+    """The path of every experiment, whose values without noise are known at any time."""
+    return tuple(simulated(inputs, model, 0, tell=False))
 
 
 def simulated(inputs: Inputs, model: Model, member: int, *, tell: bool = True) -> Iterator[Path]:

@@ -120,12 +120,13 @@ class _Recording:
         """The series of the one experiment, to be read later."""
         chosen, given = self._columns(), self.options["sigma"]
         sigma = given.values() if isinstance(given, Mapping) else [given]
-        needed = [self.options["time"], *chosen.values(), *(each for each in sigma if isinstance(each, str))]
+        sizes = (each for each in (*sigma, self.options["sigma_t"]) if isinstance(each, str))
+        needed = [self.options["time"], *chosen.values(), *sizes]
         for column in needed:
             self.check_column(f"{self.label}.columns", column)
         needed = list(dict.fromkeys(needed))
         count = named_by(self.job, f"{self.label}.columns", lambda: n_rows(self.table.path, needed))
-        return _ByRows(self, tuple(chosen), count, given is not None, needed)
+        return _ByRows(self, tuple(chosen), count, given is not None, bool(self.options["sigma_t"]), needed)
 
     def series(self) -> list[Series]:
         """The columns that belong to the model's quantities; one series for each experiment."""
@@ -151,7 +152,7 @@ class _Recording:
         if self.options["experiment"] is None:
             rows = np.arange(self.first, self.first + len(times))
             self.check_increasing(f"{self.label}.time", times, rows, "")
-        return Series(names, times, values, sigma)
+        return Series(names, times, values, sigma, self._sigma_t(times))
 
     def _part(self, whole: Series, who: str, rows: Rows) -> Series:
         """The rows of one experiment, without the channels that it does not have."""
@@ -162,7 +163,11 @@ class _Recording:
             raise self._empty(names, f"{who} ")
         cells = np.ix_(rows, own)
         return Series(
-            tuple(names[j] for j in own), times[rows], values[cells], None if sigma is None else sigma[cells]
+            tuple(names[j] for j in own),
+            times[rows],
+            values[cells],
+            None if sigma is None else sigma[cells],
+            None if whole.sigma_t is None else whole.sigma_t[rows],
         )
 
     def _groups(self, times: Array) -> list[tuple[str, Rows]]:
@@ -222,6 +227,21 @@ class _Recording:
                 raise self._wrong("sigma", problem, "it must be positive", size)
         return sigma
 
+    def _sigma_t(self, times: Array) -> Array | None:
+        """Standard deviations of the times (n_times,): a number, or a column of the same file."""
+        given = self.options["sigma_t"]
+        if not given:
+            return None
+        if not isinstance(given, str):
+            return np.full(len(times), float(given))
+        sizes = self.column(f"{self.label}.sigma_t", given, times)
+        usable = (sizes >= 0.0) & (sizes < np.inf)
+        if not usable.all():
+            k = int(np.argmin(usable))
+            problem = f"row {self.first + k + 1}: the standard deviation of the time is {sizes[k]:g}"
+            raise self._wrong("sigma_t", problem, "give 0 where a time is exact", given)
+        return sizes
+
     def check_increasing(self, key: str, times: Array, rows: Rows, who: str) -> None:
         """Times of the rows of one experiment, which have these numbers in the file."""
         path = self.table.path
@@ -270,6 +290,7 @@ class _ByRows:
     names: tuple[str, ...]
     count: int
     has_sigma: bool
+    has_sigma_t: bool
     needed: Sequence[str]  # columns
 
     def rows(self, first: int, last: int) -> Series:

@@ -10,6 +10,7 @@ import numpy as np
 from hpcfit.ensemble.streams import generators
 from hpcfit.records import Array, InputError, Noise
 
+OF_TIMES = 2**32 - 1  # the number of the times among the quantities of a model
 BEYOND_3_SIGMA = ("keep", "redraw", "discard")
 
 
@@ -34,12 +35,14 @@ def add_noise(
     seed: int,
     member: int = 0,
     experiment: int = 0,
+    seen: Array | None = None,
 ) -> tuple[Array, Array]:
     """Noisy values and their standard deviations; `quantities` numbers the names within the model.
 
     A value beyond three standard deviations is kept, drawn again, or discarded (NaN), as the noise says.
+    seen (1, n_times, n_names): the exact values at other times, where times have errors.
     """
-    values, sigma = noisy_members(exact, names, quantities, noise, seed, (member,), experiment)
+    values, sigma = noisy_members(exact, names, quantities, noise, seed, (member,), experiment, seen)
     return values[0], sigma
 
 
@@ -51,9 +54,11 @@ def noisy_members(
     seed: int,
     members: Sequence[int],
     experiment: int = 0,
+    seen: Array | None = None,
 ) -> tuple[Array, Array]:
     """Values of many members (M, n_times, n_names), and the standard deviations (n_times, n_names).
 
+    seen (M, n_times, n_names): the exact values at the members' own times, where times have errors.
     The first experiment has the streams of a job that has only one.
     """
     sigma = standard_deviations(exact, names, noise)
@@ -63,7 +68,14 @@ def noisy_members(
     errors = _draw(rngs, len(exact), noise.beyond_3_sigma).reshape(len(members), len(quantities), len(exact))
     values = np.ascontiguousarray(errors.transpose(0, 2, 1))
     values *= sigma  # in place: new arrays of this size cost more than the arithmetic
-    return np.add(exact, values, out=values), sigma
+    return np.add(exact if seen is None else seen, values, out=values), sigma
+
+
+def time_errors(count: int, noise: Noise, seed: int, members: Sequence[int], experiment: int = 0) -> Array:
+    """How far the members' times of observation are from the nominal ones (M, n_times)."""
+    keys = [list(members), [OF_TIMES] * len(members)]
+    rngs = generators(seed, *keys, *([[experiment] * len(members)] if experiment else []))
+    return noise.sd_t * _draw(rngs, count, "keep")
 
 
 def _draw(rngs: Sequence[np.random.Generator], count: int, beyond_3_sigma: str) -> Array:

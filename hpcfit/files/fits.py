@@ -1,8 +1,9 @@
 """Fits in result files.
 
 Groups: unknowns, derived (values, errors, covariance); experiments/1, 2, ... (times, values, sigma,
-residuals); nodes (times, experiments, states, errors); initial, final (pieces of the path); history (one
-array a column); constraints, where there are any (one array a column), with their multipliers in history.
+sigma_t, time_shifts, residuals); nodes (times, experiments, states, errors); initial, final (pieces of the
+path); history (one array a column); constraints, where there are any (one array a column), with their
+multipliers in history.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ def get_fit(file: Any) -> FitResult:
         derived=_get_estimates(file["derived"]),
         experiments=tuple(get_series(group) for group in experiments),
         residuals=tuple(group["residuals"][()] for group in experiments),
+        time_shifts=tuple(group["time_shifts"][()] for group in experiments if "time_shifts" in group),
         node_times=nodes["times"][()],
         node_experiments=nodes["experiments"][()],
         nodes=nodes["states"][()],
@@ -153,11 +155,14 @@ def rows_of(fit: FitResult) -> Iterator[Rows]:
         if fit.extent is not None:
             total, first = int(fit.extent.rows[e]), int(fit.extent.first_rows[e])
         of_each = {"dims": ("time", "quantity"), **columns(series.names, fit.units)}
+        of_times = {"dims": ("time",), "units": fit.units.get("t", "1")}
         plain = {"dims": ("time", "quantity"), "names": series.names}
         parts: list[tuple[str, Array, dict[str, Any]]] = [
-            ("times", series.times, {"dims": ("time",), "units": fit.units.get("t", "1")}),
+            ("times", series.times, of_times),
             ("values", series.values, of_each),
             *([("sigma", series.sigma, of_each)] if series.sigma is not None else []),
+            *([("sigma_t", series.sigma_t, of_times)] if series.sigma_t is not None else []),
+            *([("time_shifts", fit.time_shifts[e], of_times)] if fit.time_shifts else []),
             ("residuals", residuals, {**plain, "note": "(observed - fitted) / sigma"}),
         ]
         for name, values, labels in parts:

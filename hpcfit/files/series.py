@@ -16,6 +16,8 @@ def put_series(group: Any, series: Series, units: Mapping[str, str]) -> None:
     put(group, "values", series.values, dims=("time", "quantity"), **own)
     if series.sigma is not None:
         put(group, "sigma", series.sigma, dims=("time", "quantity"), **own)
+    if series.sigma_t is not None:
+        put(group, "sigma_t", series.sigma_t, dims=("time",), units=units.get("t", "1"))
 
 
 def get_series(group: Any) -> Series:
@@ -24,4 +26,5 @@ def get_series(group: Any) -> Series:
         times=group["times"][()],
         values=group["values"][()],
         sigma=group["sigma"][()] if "sigma" in group else None,
+        sigma_t=group["sigma_t"][()] if "sigma_t" in group else None,
     )

@@ -13,6 +13,7 @@ from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
 from hpcfit.leastsq.levels import LEVELS
 from hpcfit.leastsq.strategy import PHASES
 from hpcfit.linear.solvers import SOLVERS
+from hpcfit.shooting.pose import TIMES
 
 KINDS = ("simulate", "fit", "lyapunov", "ensemble")
 RUNNABLE = ("simulate", "fit", "lyapunov", "ensemble")
@@ -66,7 +67,8 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "times": Key(values.times, "{start, spacing, count}, {start, end, count}, a list, or {file, column}"),
         "method": Key(values.choice(*METHODS), "integrator of the simulated data; absent: the usual one"),
         "noise": Key(
-            values.noise, "{sd | fraction | proportional, beyond_3_sigma = keep | redraw | discard}"
+            values.noise,
+            "{sd | fraction | proportional, beyond_3_sigma = keep | redraw | discard, sd_t of the times}",
         ),
         "observe": Key(values.names, "what this experiment of a fit sees; absent: as in `fit.observe`"),
     },
@@ -79,6 +81,10 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "sigma": Key(
             values.one_or_table(values.positive_or_column),
             "standard deviation: one number, or by quantity a number or the name of a column",
+        ),
+        "sigma_t": Key(
+            values.not_negative_or_column,
+            "standard deviation of the times: a number, or the name of a column; 0 or absent: they are exact",
         ),
         "experiment": Key(
             values.text,
@@ -115,6 +121,11 @@ SCHEMA: dict[str, dict[str, Key]] = {
             'equalities and inequalities, as in ["x@end = x@start", "x@2:0.5 >= 0", "a + b <= 1"]: states at '
             "start, end or a time, of one experiment or of each, and parameters",
             (),
+        ),
+        "times": Key(
+            values.choice(*TIMES),
+            "measured: as well as sigma_t says; exact: sigma_t is not considered",
+            "measured",
         ),
         "nodes": Key(
             values.nodes, '"data", a whole number k for every k-th time, or a list of times', "data"

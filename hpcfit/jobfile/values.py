@@ -70,12 +70,23 @@ def not_negative(value: Any) -> float:
 
 def positive_or_column(value: Any) -> float | str:
     """A positive number, or the name of a column."""
-    if isinstance(value, str):
-        try:
-            constant(value)
-        except InputError:
-            return text(value)
-    return positive(value)
+    return text(value) if _is_name(value) else positive(value)
+
+
+def not_negative_or_column(value: Any) -> float | str:
+    """A number from 0 on, or the name of a column."""
+    return text(value) if _is_name(value) else not_negative(value)
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a text is no number and no expression of numbers."""
+    if not isinstance(value, str):
+        return False
+    try:
+        constant(value)
+    except InputError:
+        return True
+    return False
 
 
 def number_or_expression(value: Any) -> float | str:
@@ -237,12 +248,13 @@ _noise_fields = fields(
     {
         **{name: one_or_table(not_negative) for name in _NOISE_SIZES},
         "beyond_3_sigma": choice(*BEYOND_3_SIGMA),
+        "sd_t": not_negative,
     },
 )
 
 
 def noise(value: Any) -> Noise:
-    """{sd | fraction | proportional = size, beyond_3_sigma = keep | redraw | discard}."""
+    """{sd | fraction | proportional = size, beyond_3_sigma = keep | redraw | discard, sd_t = size}."""
     given = _noise_fields(value)
     sizes = [name for name in _NOISE_SIZES if name in given]
     if len(sizes) != 1:

@@ -155,6 +155,8 @@ class FitResult:
         """The unknowns that a constraint alone holds, with that constraint."""
         return {each.bounds: each.text for each in self.constraints if each.active and each.bounds}
 
+    time_shifts: tuple[Array, ...] = ()  # per experiment (n_times,) from the nominal times; (): all are exact
+
     @property
     def converged(self) -> bool:
         return self.outcome is Outcome.CONVERGED

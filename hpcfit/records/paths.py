@@ -52,13 +52,15 @@ class Noise:
 
     sd: absolute, one number or one per name. fraction: of the mean modulus of the component.
     proportional: of the modulus of each value. beyond_3_sigma: keep | redraw | discard; the last two
-    reduce the standard deviation to 0.987 of the nominal one.
+    reduce the standard deviation to 0.987 of the nominal one. sd_t: of the times of observation, which are
+    kept however far they are off.
     """
 
     sd: float | Mapping[str, float] | None = None
     fraction: float | Mapping[str, float] | None = None
     proportional: float | Mapping[str, float] | None = None
     beyond_3_sigma: str = "keep"
+    sd_t: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Series:
     times: Array  # (n_times,)
     values: Array  # (n_times, n_names)
     sigma: Array | None = None  # (n_times, n_names)
+    sigma_t: Array | None = None  # (n_times,) of the times, 0 = exact; None: all are
 
     @property
     def count(self) -> int:
@@ -78,11 +81,16 @@ class Series:
     def has_sigma(self) -> bool:
         return self.sigma is not None
 
+    @property
+    def has_sigma_t(self) -> bool:
+        return self.sigma_t is not None
+
     def rows(self, first: int, last: int) -> Series:
         """The values from one time to another, which is not included; a view."""
         own = slice(first, last)
         sigma = None if self.sigma is None else self.sigma[own]
-        return Series(self.names, self.times[own], self.values[own], sigma)
+        sigma_t = None if self.sigma_t is None else self.sigma_t[own]
+        return Series(self.names, self.times[own], self.values[own], sigma, sigma_t)
 
 
 @dataclass(frozen=True)

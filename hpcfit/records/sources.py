@@ -21,6 +21,9 @@ class Source(Protocol):
     @property
     def has_sigma(self) -> bool: ...
 
+    @property
+    def has_sigma_t(self) -> bool: ...
+
     def rows(self, first: int, last: int) -> Series:
         """From one time to another, which is not included."""
 
@@ -32,6 +35,7 @@ class Heading:
     names: tuple[str, ...]
     count: int
     has_sigma: bool
+    has_sigma_t: bool = False
 
     def rows(self, first: int, last: int) -> Series:
         raise LookupError("rank 0 has the values")

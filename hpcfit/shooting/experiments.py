@@ -22,10 +22,17 @@ class Experiment:
     """One series of measurements: times (n_times,), values by name of state or observable, NaN = missing.
 
     sigma: one standard deviation for all, one per name, or one per value; None: all alike and unknown, which
-    the fit estimates as their common factor.
+    the fit estimates as their common factor. sigma_t: standard deviation of the times, one for all or one
+    each; the fit then finds out when the values were read.
     """
 
-    def __init__(self, times: Any, values: Mapping[str, Any], sigma: Sigma | None = None) -> None:
+    def __init__(
+        self,
+        times: Any,
+        values: Mapping[str, Any],
+        sigma: Sigma | None = None,
+        sigma_t: float | Sequence[float] | Array | None = None,
+    ) -> None:
         grid = np.asarray(times, dtype=float)
         if grid.ndim != 1 or not len(grid):
             raise InputError(f"experiment: times have shape {grid.shape}; give one list of times")
@@ -39,7 +46,10 @@ class Experiment:
                     "give one at each, NaN where it is missing"
                 )
         stacked = np.stack(list(columns.values()), axis=1)
-        self.series = checked(Series(tuple(columns), grid, stacked, _sigma(sigma, tuple(columns), stacked)))
+        names = tuple(columns)
+        self.series = checked(
+            Series(names, grid, stacked, _sigma(sigma, names, stacked), _sigma_t(sigma_t, len(grid)))
+        )
 
 
 def _sigma(given: Sigma | None, names: tuple[str, ...], values: Array) -> Array | None:
@@ -59,6 +69,17 @@ def _sigma(given: Sigma | None, names: tuple[str, ...], values: Array) -> Array 
         )
     columns = [np.broadcast_to(np.asarray(given[name], dtype=float), len(values)) for name in names]
     return np.stack(columns, axis=1)
+
+
+def _sigma_t(given: float | Sequence[float] | Array | None, count: int) -> Array | None:
+    if given is None:
+        return None
+    try:
+        return np.broadcast_to(np.asarray(given, dtype=float), (count,)).copy()
+    except ValueError:
+        raise InputError(
+            f"experiment: sigma_t has shape {np.shape(given)}; give one number, or {count}"
+        ) from None
 
 
 def checked(series: Series) -> Series:
@@ -84,6 +105,11 @@ def check_rows(series: Series, first: int = 0) -> None:
         raise _mistake(
             f"times must increase: {times[k + 1]:.15g} comes after {times[k]:.15g}", "sort the rows"
         )
+    off = np.zeros(len(times)) if series.sigma_t is None else series.sigma_t
+    if not ((off >= 0.0) & (off < np.inf)).all():
+        k = int(np.argmin((off >= 0.0) & (off < np.inf)))
+        problem = f"sigma_t is {off[k]:g} at t = {times[k]:.15g}"
+        raise _mistake(problem, "give 0 where a time is exact, else a standard deviation")
     there = np.isfinite(values)
     if np.isinf(values).any():
         raise _mistake("a value is infinite", "give NaN where a value is missing")
@@ -114,6 +140,21 @@ def of_experiment(e: int, count: int) -> Iterator[None]:
         if count == 1:
             raise
         raise InputError([replace(each, place=f"experiment {e + 1}") for each in error.mistakes]) from None
+
+
+def check_timing(model: Model, key: str = "data.sigma_t") -> None:
+    """Refuse errors of the times of models whose motion cannot be followed to and fro."""
+    why = (
+        "a map has no times between its iterations"
+        if model.kind == "map"
+        else f"{model.name} is opaque, and has no expressions"
+        if model.opaque
+        else "a path with jumps cannot be followed backward"
+        if model.jumps
+        else ""
+    )
+    if why:
+        raise InputError(Mistake("", why, "remove it, or choose another model", key))
 
 
 def check_names(model: Model, names: Sequence[str]) -> None:

@@ -40,36 +40,41 @@ class Measurements:
     def residuals(self, z: Unknowns, parameters: Array, flown: Intervals) -> Residuals:
         """F(z) (4.6) for parameters (M, n_p), of which some are fixed."""
         read = self.readings.values(
-            self.grid.data_times, _at_outputs(z, flown.ends), parameters[:, None, None]
+            self.grid.data_times, at_outputs(z, flown.ends), parameters[:, None, None]
         )
-        rows = _weighted(self._weights(), read - self.data)
-        defects: Array = flown.ends[:, :, -1] - z.nodes[:, 1:]  # x(tau_j+1; s_j, p) - s_j+1 (4.5)
-        defects[:, ~self.grid.linked] = 0.0
-        return Residuals(rows.reshape(*z.nodes.shape[:2], -1), defects)
+        rows = weighted(self.known_weights(), read - self.data)
+        return Residuals(rows.reshape(*z.nodes.shape[:2], -1), defects(self.grid, z, flown))
 
     def slopes(self, z: Unknowns, parameters: Array, flown: Intervals) -> tuple[Array, Array]:
         """A (M, N, k, n) and B (M, N, k, q) of (4.8); what all members share is stored once."""
         members, nodes, n = z.nodes.shape
         by_state, by_own = self.readings.slopes(
-            self.grid.data_times, _at_outputs(z, flown.ends), parameters[:, None, None]
+            self.grid.data_times, at_outputs(z, flown.ends), parameters[:, None, None]
         )
-        weights = self._weights()[..., None]
-        by_state, by_own = _weighted(weights, by_state), _weighted(weights, by_own[..., self.free])
+        weights = self.known_weights()[..., None]
+        by_state, by_own = weighted(weights, by_state), weighted(weights, by_own[..., self.free])
         if flown.ends.shape[2] > 1:
-            by_state, by_own = _from_nodes(by_state, by_own, flown)
+            by_state, by_own = from_nodes(by_state, by_own, flown)
         return (
             _rows_of_all(by_state, members, nodes, n),
             _rows_of_all(by_own, members, nodes, len(self.free)),
         )
 
-    def _weights(self) -> Array:
+    def known_weights(self) -> Array:
         """1 / sigma (1 or M, N, outputs, o); 0 where there are no data."""
         if np.isfinite(self.data.sum()):
             return self.weights
         return np.where(np.isfinite(self.data), self.weights, 0.0)
 
 
-def _at_outputs(z: Unknowns, ends: Array) -> Array:
+def defects(grid: Grid, z: Unknowns, flown: Intervals) -> Array:
+    """x(tau_j+1; s_j, p) - s_j+1 (4.5) of all members (M, N - 1, n); 0 where an experiment ends."""
+    gaps: Array = flown.ends[:, :, -1] - z.nodes[:, 1:]
+    gaps[:, ~grid.linked] = 0.0
+    return gaps
+
+
+def at_outputs(z: Unknowns, ends: Array) -> Array:
     """States where data may be (M, N, outputs, n): at the node, and inside the interval."""
     if ends.shape[2] == 1:
         return z.nodes[:, :, None]
@@ -80,7 +85,7 @@ def _at_outputs(z: Unknowns, ends: Array) -> Array:
     return outputs
 
 
-def _from_nodes(by_state: Array, by_own: Array, flown: Intervals) -> tuple[Array, Array]:
+def from_nodes(by_state: Array, by_own: Array, flown: Intervals) -> tuple[Array, Array]:
     """Slopes of readings at all outputs by the node before them and by the parameters."""
     assert flown.by_start is not None
     assert flown.by_parameters is not None
@@ -101,7 +106,7 @@ def _rows_of_all(slopes: Array, members: int, nodes: int, width: int) -> Array:
     return np.broadcast_to(np.ascontiguousarray(rows), (members, *rows.shape[1:]))
 
 
-def _weighted(weights: Array, values: Array) -> Array:
+def weighted(weights: Array, values: Array) -> Array:
     """0 where the weight is 0, whatever the value: an observable need not exist where nobody looks."""
     with np.errstate(invalid="ignore"):
         return np.where(weights > 0.0, weights * values, 0.0)

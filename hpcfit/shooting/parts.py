@@ -13,7 +13,7 @@ from hpcfit.linear.chain import Unknowns
 from hpcfit.linear.segments import Numbers, Segments
 from hpcfit.mpi.together import everywhere, gathered
 from hpcfit.records import Array, Extent, Series, Source
-from hpcfit.shooting.experiments import check_rows, no_values, of_experiment
+from hpcfit.shooting.experiments import check_rows, check_timing, no_values, of_experiment
 from hpcfit.shooting.grid import Cut, make_grid
 from hpcfit.shooting.pose import Posed, Settled, check_count, check_whole, start_nodes
 from hpcfit.shooting.slices import Slice
@@ -127,6 +127,8 @@ def _checked(whole: Whole, stretches: Sequence[_Stretch], read: Sequence[Series]
     for each, series in zip(stretches, read, strict=True):
         with of_experiment(each.experiment, len(whole.cuts)):
             check_rows(series, each.wanted.first)
+            if series.sigma_t is not None and whole.what.times != "exact":
+                check_timing(whole.what.model)
         times.append(each.cut.node_times(each.first, each.last + each.beyond, series.times))
     if whole.what.model.kind == "map":
         check_whole([series.times for series in read], times)
@@ -155,7 +157,8 @@ def _of_all(whole: Whole, stretches: Sequence[_Stretch], series: Sequence[Series
 
 def _empty(source: Source) -> Series:
     nothing = np.zeros((0, len(source.names)))
-    return Series(source.names, np.zeros(0), nothing, nothing if source.has_sigma else None)
+    sigma = nothing if source.has_sigma else None
+    return Series(source.names, np.zeros(0), nothing, sigma, np.zeros(0) if source.has_sigma_t else None)
 
 
 def _extent(whole: Whole, stretches: Sequence[_Stretch], first_node: int) -> Extent:

@@ -18,11 +18,13 @@ from hpcfit.models.promote import with_states
 from hpcfit.models.strings import parse
 from hpcfit.records import Array, Extent, InputError, Mistake, Series
 from hpcfit.shooting.conditions import path_conditions, point_times, stated_relations, with_points
-from hpcfit.shooting.experiments import LARGEST, check_names, checked, of_experiment
+from hpcfit.shooting.experiments import LARGEST, check_names, check_timing, checked, of_experiment
 from hpcfit.shooting.grid import Grid, NodeChoice, make_grid, node_times
 from hpcfit.shooting.problem import Problem
 from hpcfit.shooting.readings import Readings
 from hpcfit.shooting.summary import Summary
+
+TIMES = ("measured", "exact")  # of observation: as well as their sigma_t says, or without an error
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ def pose(
     weights: Mapping[str, float] | None = None,
     local: str | Sequence[str] = (),
     constraints: str | Sequence[str] = (),
+    times: str = "measured",
     tolerance: float | None = None,
     method: str | None = None,
 ) -> Posed:
@@ -73,11 +76,14 @@ def pose(
     start: where nodes of a state begin, a number or an expression in t; without it at the data, interpolated
     between them, or at zero for a state that is not observed. local: parameters of which each experiment has
     its own value; they become states that do not change. constraints: conditions (2.4) as
-    `models.conditions` reads them; where they look at the path there is a node.
+    `models.conditions` reads them; where they look at the path there is a node. times: "exact" takes no
+    notice of their sigma_t.
     """
     for e, series in enumerate(experiments):
         with of_experiment(e, len(experiments)):
             check_names(model, checked(series).names)
+            if series.sigma_t is not None and times != "exact":
+                check_timing(model)
     what = settle(
         model,
         [series.names for series in experiments],
@@ -86,6 +92,7 @@ def pose(
         start=start,
         weights=weights,
         local=local,
+        times=times,
         tolerance=tolerance,
         method=method,
     )
@@ -131,6 +138,7 @@ class Settled:
     start: Mapping[str, float | str]
     weights: Mapping[str, float]
     local: tuple[str, ...]
+    times: str  # measured | exact
     tolerance: float | None
     method: str | None
 
@@ -145,6 +153,7 @@ class Settled:
             fixed=self.fixed,
             tolerance=self.tolerance,
             method=self.method,
+            sigma_t=None if self.times == "exact" else _sigma_t(grid, experiments),
         )
 
     def given(self, times: Array) -> dict[int, Array]:
@@ -161,11 +170,14 @@ def settle(
     start: Mapping[str, float | str] | None = None,
     weights: Mapping[str, float] | None = None,
     local: str | Sequence[str] = (),
+    times: str = "measured",
     tolerance: float | None = None,
     method: str | None = None,
 ) -> Settled:
     """What a fit to experiments with these quantities is, as in `pose`."""
     _parameters(model, guess, fixed or {})
+    if times not in TIMES:
+        raise InputError(Mistake("", "is unknown", nearest(times, TIMES), "fit.times", times))
     local = local.split() if isinstance(local, str) else local
     model, guess, start = _localised(model, local, guess, fixed or {}, start or {})
     free, held = _parameters(model, guess, fixed or {})
@@ -184,6 +196,7 @@ def settle(
         start=start,
         weights=weights or {},
         local=tuple(name for name in model.states if name in local),
+        times=times,
         tolerance=tolerance,
         method=method,
     )
@@ -307,6 +320,15 @@ def _weights(
         factor = [weights.get(name, 1.0) for name in series.names]
         table[(0, *_places(grid, e, series, names))] = np.where(np.isfinite(sigma), factor / sigma, 0.0)
     return table
+
+
+def _sigma_t(grid: Grid, experiments: Sequence[Series]) -> Array | None:
+    """Standard deviations of the times (N, outputs), by node and output; None if all are exact."""
+    table = np.zeros(_shape(grid, ())[:2])
+    for e, series in enumerate(experiments):
+        if series.sigma_t is not None:
+            table[grid.node_of[e], grid.output_of[e]] = series.sigma_t
+    return table if table.any() else None
 
 
 def start_nodes(

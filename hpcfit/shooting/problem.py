@@ -22,6 +22,7 @@ from hpcfit.shooting.conditions import PathConditions
 from hpcfit.shooting.grid import Grid
 from hpcfit.shooting.measurements import Intervals, Measurements
 from hpcfit.shooting.readings import Readings
+from hpcfit.shooting.timing import TimedMeasurements
 
 Arrived = NDArray[np.bool_] | None
 
@@ -42,6 +43,7 @@ class Problem:
     tolerance: float | None = None
     method: str | None = None
     conditions: PathConditions | None = None
+    sigma_t: Array | None = None  # (N, n_outputs - 1) of the times, 0 = exact; None: all are
 
     def take(self, members: Members) -> Problem:
         if is_everybody(members, len(self.data)):
@@ -75,7 +77,9 @@ class Problem:
         """F(z) (4.6)."""
         parameters = self.all_parameters(z.parameters)
         flown, _ = self._integrate(comm, z, parameters, sensitivities=False)
-        if can_shoot(self.model, self.method):
+        if self.timed is not None:
+            found = self.timed.residuals(comm, z, parameters, flown)
+        elif can_shoot(self.model, self.method):
             found = measured(self.model, self.measurements, z, parameters, flown, slopes=False).residuals
         else:
             found = self.measurements.residuals(z, parameters, flown)
@@ -90,7 +94,9 @@ class Problem:
         assert flown.by_start is not None
         assert flown.by_parameters is not None
         alive: Arrived = None
-        if arrived is None:
+        if self.timed is not None:
+            residuals, by_node, by_parameters = self.timed.linearised(comm, z, parameters, flown)
+        elif arrived is None:
             residuals = what.residuals(z, parameters, flown)
             by_node, by_parameters = what.slopes(z, parameters, flown)
         else:
@@ -120,6 +126,20 @@ class Problem:
     def measurements(self) -> Measurements:
         return Measurements(self.grid, self.readings, self.data, self.weights, self.free)
 
+    @property
+    def timed(self) -> TimedMeasurements | None:
+        """The measurements where their times are unknown."""
+        if self.sigma_t is None:
+            return None
+        return TimedMeasurements(self.measurements, self.model, self.sigma_t, self.tolerance, self.method)
+
+    def read(self, comm: Any, z: Unknowns) -> tuple[Array, Array]:
+        """What is read of the path (M, N, n_outputs - 1, o), and when, from the nominal times."""
+        assert self.timed is not None
+        parameters = self.all_parameters(z.parameters)
+        flown, _ = self._integrate(comm, z, parameters, sensitivities=False)
+        return self.timed.read(comm, z, parameters, flown)
+
     def failures(self, z: Unknowns) -> str:
         """Where member 0 cannot be integrated, for a person; '' if it can."""
         one, parameters = z.take(np.array([0])), self.all_parameters(z.parameters[:1])
@@ -148,12 +168,12 @@ class Problem:
             values = self.conditions.values(one, self.all_parameters(one.parameters))[0]
             for text in (self.conditions.texts[k] for k in np.flatnonzero(~np.isfinite(values))):
                 return f"with the constraint {text}, which has no finite value"
-        rows = self.take(np.array([0])).residuals(SERIAL, one).rows.reshape(self.data.shape[1:])
+        rows = self.take(np.array([0])).residuals(SERIAL, one).rows.reshape(*self.data.shape[1:3], -1)
         if np.isfinite(rows).all():
             return ""
         node, output, column = np.argwhere(~np.isfinite(rows))[0]
         t, who = self.grid.data_times[node, output], self._experiment_of(node)
-        return f"{who}at t = {t:g}: {self.readings.names[column]} is not finite"
+        return f"{who}at t = {t:g}: {(*self.readings.names, 'its time')[column]} is not finite"
 
     def _experiment_of(self, node: int) -> str:
         """Which of several experiments a node belongs to, for a person."""

@@ -65,6 +65,11 @@ class Slice:
         found = self.inner.residuals(SERIAL, self._extended(comm, z))
         return Residuals(found.rows[:, : self.nodes], found.links)
 
+    def read(self, comm: Any, z: Unknowns) -> tuple[Array, Array]:
+        """As of a problem, at the nodes of this rank."""
+        values, off = self.inner.read(SERIAL, self._extended(comm, z))
+        return values[:, : self.nodes], off[:, : self.nodes]
+
     def linearise(self, comm: Any, z: Unknowns) -> Chain:
         chain = self.inner.linearise(SERIAL, self._extended(comm, z))
         alive = gathered(comm, chain.finite()).all(keepdims=True)

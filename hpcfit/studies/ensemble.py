@@ -15,7 +15,7 @@ from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.tickets import Tickets
 from hpcfit.mpi.together import everywhere, exchanged, shares
-from hpcfit.records import EnsembleResult, Noise, Series
+from hpcfit.records import EnsembleResult, Noise, Path, Series
 from hpcfit.shooting.grid import NodeChoice
 from hpcfit.studies.members import (
     BY_MEMBER,
@@ -26,6 +26,7 @@ from hpcfit.studies.members import (
     Rows,
     Setting,
     Supply,
+    Truth,
     Wanted,
     in_one,
     no_rows,
@@ -38,7 +39,7 @@ Watch = Callable[[float], None]
 
 def fit_ensemble(
     model: Model,
-    exact: Series | Sequence[Series],
+    exact: Truth | Sequence[Truth],
     noise: Noise | Sequence[Noise],
     *,
     members: Sequence[int],
@@ -59,7 +60,7 @@ def joined(rounds: Sequence[tuple[Numbers, EnsembleResult]]) -> EnsembleResult:
 
 def ensemble_rounds(
     model: Model,
-    exact: Series | Sequence[Series],
+    exact: Truth | Sequence[Truth],
     noise: Noise | Sequence[Noise],
     *,
     seed: int,
@@ -71,6 +72,7 @@ def ensemble_rounds(
     weights: Mapping[str, float] | None = None,
     local: str | Sequence[str] = (),
     constraints: str | Sequence[str] = (),
+    times: str = "measured",
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -83,11 +85,12 @@ def ensemble_rounds(
 ) -> Iterator[tuple[Numbers, EnsembleResult]]:
     """Rows of the members that have ended since the last round, with their places in `members`, on all ranks.
 
-    Of several experiments each has its own exact values and noise.
+    Of several experiments each has its own exact values and noise; where times have errors, values are those
+    of a path, which tells what is seen at other times.
     The noise of a member depends on (seed, member) alone, its row on nothing else. Ranks take members as
     they need them, `side_by_side` at a time; `watch` is told the part that is done.
     """
-    several = (exact,) if isinstance(exact, Series) else tuple(exact)
+    several = (exact,) if isinstance(exact, Series | Path) else tuple(exact)
     noises = (noise,) * len(several) if isinstance(noise, Noise) else tuple(noise)
     posing = {
         "guess": guess,
@@ -97,6 +100,7 @@ def ensemble_rounds(
         "weights": weights,
         "local": local,
         "constraints": constraints,
+        "times": times,
         "method": method,
     }
     solving = {

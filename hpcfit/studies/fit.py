@@ -44,6 +44,7 @@ def fit(
     derived: Mapping[str, str] | None = None,
     local: str | Sequence[str] = (),
     constraints: str | Sequence[str] = (),
+    times: str = "measured",
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -61,8 +62,8 @@ def fit(
     the data; a hidden state at zero). weights: by observed name, 0 = not considered. derived: expressions of
     the initial state and the parameters (default: the model's invariant). local: parameters of which every
     experiment has its own value, k@1, k@2, ... constraints: equalities and inequalities between states at
-    any times, parameters and experiments, as in ["x@end = x@start", "x@2:start = x@1:end", "k >= 0"]. truth
-    is only shown beside the estimates, by their names.
+    any times, parameters and experiments, as in ["x@end = x@start", "x@2:start = x@1:end", "k >= 0"]. times:
+    "exact" takes no notice of the errors of times. truth is only shown beside the estimates, by their names.
     """
     several = [experiments] if isinstance(experiments, Experiment | Series) else list(experiments)
     result = fit_in_parts(
@@ -76,6 +77,7 @@ def fit(
         derived=derived,
         local=local,
         constraints=constraints,
+        times=times,
         tolerance=tolerance,
         max_iterations=max_iterations,
         level=level,
@@ -101,6 +103,7 @@ def fit_in_parts(
     derived: Mapping[str, str] | None = None,
     local: str | Sequence[str] = (),
     constraints: str | Sequence[str] = (),
+    times: str = "measured",
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -125,6 +128,7 @@ def fit_in_parts(
             start=start,
             weights=weights,
             local=local,
+            times=times,
             method=method,
         )
         options = chosen_options(
@@ -171,6 +175,7 @@ def fit_in_parts(
             weights=weights,
             local=local,
             constraints=constraints,
+            times=times,
             method=method,
         ),
     )

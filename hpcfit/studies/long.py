@@ -40,7 +40,7 @@ def cuts_of(sources: Sequence[Source], choices: Sequence[NodeChoice]) -> list[Cu
 
 def headings(comm: Any, series: Sequence[Series]) -> Sequence[Source]:
     """Series that rank 0 has, and others have not: what each rank is to know of them."""
-    told = comm.bcast([Heading(each.names, each.count, each.has_sigma) for each in series])
+    told = comm.bcast([Heading(each.names, each.count, each.has_sigma, each.has_sigma_t) for each in series])
     return series or told
 
 

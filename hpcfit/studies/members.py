@@ -19,13 +19,14 @@ from hpcfit.models.define import Model
 from hpcfit.mpi.serial import SERIAL
 from hpcfit.mpi.tickets import Tickets
 from hpcfit.mpi.together import everywhere, on_root
-from hpcfit.records import Array, EnsembleResult, Noise, Series
+from hpcfit.records import Array, EnsembleResult, InputError, Noise, Path, Series
 from hpcfit.shooting.pose import Posed, pose
 from hpcfit.shooting.slices import Slice
 from hpcfit.studies.fit import check_start, chosen_options, constrained_freedom, degrees_of_freedom
 from hpcfit.studies.local import local_names
 from hpcfit.studies.long import segments_of
 from hpcfit.studies.result import unknown_names, unknown_values
+from hpcfit.studies.simulate import seen_at_other_times, sigma_of_times
 
 FEWEST, MOST = 64, 512  # members side by side on one rank
 MOST_READY = 32  # problems that a rank keeps, as members of other tasks may need them again
@@ -40,6 +41,7 @@ BY_MEMBER = (
     "linearisations",
 )
 
+Truth = Series | Path  # exact values; of a path they can be had at any time
 Rows = tuple[Numbers, list[Any]]  # places, and the columns of their rows: outcomes, estimates, errors, ...
 
 
@@ -47,9 +49,9 @@ Rows = tuple[Numbers, list[Any]]  # places, and the columns of their rows: outco
 class Setting:
     """One problem of members that differ in their noise, and perhaps in their guesses."""
 
-    exact: tuple[Series, ...]  # of every experiment
+    exact: tuple[Truth, ...]  # of every experiment
     noise: tuple[Noise, ...]
-    posing: Mapping[str, Any]  # guess, fixed, nodes, start, weights, local, method
+    posing: Mapping[str, Any]  # guess, fixed, nodes, start, weights, local, times, method
     solving: Mapping[str, Any]  # tolerance, max_iterations, level, phases
 
 
@@ -100,9 +102,18 @@ class FitBench:
     def _ready(self, number: int) -> Ready:
         setting = self._setting_of(number)
         series = [
-            replace(each, sigma=standard_deviations(each.values, each.names, own))
-            for each, own in zip(setting.exact, setting.noise, strict=True)
+            replace(
+                exact,
+                sigma=standard_deviations(exact.values, exact.names, own),
+                sigma_t=sigma_of_times(exact, own),
+            )
+            for exact, own in zip(map(exact_of, setting.exact), setting.noise, strict=True)
         ]
+        for each, own in zip(setting.exact, setting.noise, strict=True):
+            if own.sd_t and isinstance(each, Series):
+                raise InputError(
+                    "times with errors need a path, not values alone; give what simulate returns"
+                )
         posed = pose(self.model, series, **setting.posing)
         options = chosen_options(**setting.solving, solver=None)
         segments = segments_of(
@@ -113,7 +124,7 @@ class FitBench:
             solver=None,
             constrained=posed.problem.conditions is not None,
         )
-        return Ready(posed, options, segments, setting, self._seed)
+        return Ready(self.model, posed, options, segments, setting, self._seed)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -153,6 +164,7 @@ class FitBench:
 class Ready:
     """A problem that only lacks the noise of its members."""
 
+    model: Model  # as it was given
     posed: Posed
     options: Options
     segments: Segments | None  # of a long member, which fills the lanes alone
@@ -163,15 +175,24 @@ class Ready:
         """The fits of members (m,) with these random numbers, from these guesses where they differ."""
         model, values = self.posed.problem.model, []
         for e, (each, size) in enumerate(zip(self.setting.exact, self.setting.noise, strict=True)):
-            quantities = [model.quantities.index(name) for name in each.names]
-            drawn = noisy_members(
-                each.values, each.names, quantities, size, self.seed, realisations.tolist(), e
-            )
+            exact, seen, numbers = exact_of(each), None, realisations.tolist()
+            quantities = [model.quantities.index(name) for name in exact.names]
+            if isinstance(each, Path):
+                seen = seen_at_other_times(self.model, each, size, self.seed, numbers, e)
+            drawn = noisy_members(exact.values, exact.names, quantities, size, self.seed, numbers, e, seen)
             values.append(drawn[0])
         posed = self.posed.with_values(values)
         if guesses:
             posed = replace(posed, start=_begun(posed, guesses))
         return posed if self.segments is None else replace(posed, problem=Slice(posed.problem, self.segments))
+
+
+def exact_of(truth: Truth) -> Series:
+    """The values without noise."""
+    if isinstance(truth, Series):
+        return truth
+    assert truth.exact is not None
+    return truth.exact
 
 
 def _begun(posed: Posed, guesses: Mapping[str, Array]) -> Unknowns:

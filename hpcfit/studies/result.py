@@ -95,7 +95,7 @@ def fit_result(comm: Any, model: Model, posed: Posed, solved: Solved, asked: Ask
     freedom = int(solved.degrees_of_freedom[0])
     outcome, cause = _outcome(comm, model, posed, solved)
     beta2 = common_factor(spread.objective, solved.degrees_of_freedom)
-    residuals = _residuals(comm, posed, problem, course.z.take(np.array([0])))
+    residuals, shifts = _residuals(comm, posed, problem, course.z.take(np.array([0])))
     begins = drawn_pieces(comm, problem.grid, residuals, posed.extent)
     start_time = float(comm.bcast(problem.grid.times[0]))
     return FitResult(
@@ -133,6 +133,7 @@ def fit_result(comm: Any, model: Model, posed: Posed, solved: Solved, asked: Ask
         strategy=tuple(course.attempts[0]) if course.attempts else (),
         extent=posed.extent,
         constraints=constraints_at(posed, course.z, spread, unknowns.names, beta2[0]),
+        time_shifts=shifts,
     )
 
 
@@ -200,37 +201,56 @@ def _truth(model: Model, posed: Posed, asked: Asked, time: float) -> dict[str, f
     return known
 
 
-def _residuals(comm: Any, posed: Posed, problem: Problem, z: Unknowns) -> tuple[Array, ...]:
-    """(observed - fitted) / sigma for every value, also of those with weight 0."""
-    plain = replace(problem, weights=np.ones_like(problem.weights))
-    asked = replace(posed.problem, inner=plain) if posed.extent else plain
-    rows = asked.residuals(comm if posed.extent else SERIAL, z).rows
-    data = problem.data[0, : rows.shape[1]]
+def _residuals(
+    comm: Any, posed: Posed, problem: Problem, z: Unknowns
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """(observed - fitted) / sigma for every value, also of those with weight 0; how far off times were."""
+    comm, off = comm if posed.extent else SERIAL, None
+    if problem.timed is not None:
+        read, off = posed.problem.read(comm, z)
+        rows = (read - problem.data[:, : read.shape[1]])[0]
+    else:
+        plain = replace(problem, weights=np.ones_like(problem.weights))
+        asked = replace(posed.problem, inner=plain) if posed.extent else plain
+        rows = asked.residuals(comm, z).rows
+    count = rows.shape[0] if off is not None else rows.shape[1]
+    data = problem.data[0, :count]
     rows = np.where(np.isfinite(data), -rows.reshape(data.shape), np.nan)
     names, grid = problem.readings.names, problem.grid
     found = [np.zeros((0, len(series.names))) for series in posed.experiments]
+    shifts = [np.zeros(0) for _ in posed.experiments]
     for i, (node_of, output_of) in enumerate(zip(grid.node_of, grid.output_of, strict=True)):
         e = int(grid.experiment[0]) + i
         series = posed.experiments[e]
         columns, own = [names.index(name) for name in series.names], slice(0, series.count)
         distance = rows[node_of[own, None], output_of[own, None], columns]
         found[e] = distance / (1.0 if series.sigma is None else series.sigma)
-    return tuple(found)
+        if off is not None:
+            shifts[e] = off[0, node_of[own], output_of[own]]
+    return tuple(found), () if off is None else tuple(shifts)
 
 
 def whole(comm: Any, result: FitResult) -> FitResult:
     """A result that is spread over ranks, on all of them."""
     if result.extent is None:
         return result
-    own = [(e, series, result.residuals[e]) for e, series in enumerate(result.experiments) if series.count]
-    parts: list[list[tuple[Series, Array]]] = [[] for _ in result.experiments]
+    shifts = result.time_shifts or tuple(np.zeros(0) for _ in result.experiments)
+    own = [
+        (e, (series, result.residuals[e], shifts[e]))
+        for e, series in enumerate(result.experiments)
+        if series.count
+    ]
+    parts: list[list[tuple[Series, Array, Array]]] = [[] for _ in result.experiments]
     for told in comm.allgather(own):
-        for e, series, residuals in told:
-            parts[e].append((series, residuals))
+        for e, part in told:
+            parts[e].append(part)
     return replace(
         result,
-        experiments=tuple(_joined([series for series, _ in each]) for each in parts),
-        residuals=tuple(np.concatenate([residuals for _, residuals in each]) for each in parts),
+        experiments=tuple(_joined([series for series, _, _ in each]) for each in parts),
+        residuals=tuple(np.concatenate([residuals for _, residuals, _ in each]) for each in parts),
+        time_shifts=tuple(np.concatenate([off for *_, off in each]) for each in parts)
+        if result.time_shifts
+        else (),
         node_times=gathered(comm, result.node_times),
         node_experiments=gathered(comm, result.node_experiments),
         nodes=gathered(comm, result.nodes),
@@ -244,5 +264,12 @@ def _joined(parts: Sequence[Series]) -> Series:
         return parts[0]
     times = np.concatenate([part.times for part in parts])
     sigma = [part.sigma for part in parts if part.sigma is not None]
+    sigma_t = [part.sigma_t for part in parts if part.sigma_t is not None]
     values = np.concatenate([part.values for part in parts])
-    return Series(parts[0].names, times, values, np.concatenate(sigma) if sigma else None)
+    return Series(
+        parts[0].names,
+        times,
+        values,
+        np.concatenate(sigma) if sigma else None,
+        np.concatenate(sigma_t) if sigma_t else None,
+    )

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hpcfit.ensemble.noise import add_noise
+from hpcfit.ensemble.noise import add_noise, time_errors
 from hpcfit.flow.progress import Watch
 from hpcfit.flow.propagate import COMPILED, chosen_method, propagate
 from hpcfit.kernels.surfaces import surfaces
 from hpcfit.models.define import Model
 from hpcfit.models.evaluate import Program
 from hpcfit.models.names import nearest
+from hpcfit.models.retimed import retimed
 from hpcfit.records import Array, Crossings, InputError, Noise, Outcome, Path, Series, Switchings
+from hpcfit.shooting.experiments import check_timing
+from hpcfit.shooting.readings import Readings
 
 
 def simulate(
@@ -61,7 +65,7 @@ def simulate(
     states = lanes.states[0]
     exact = _quantities(model, tuple(observe or model.states), grid, states, values)
     failure = lanes.failures[0] if lanes.failures else None
-    return Path(
+    path = Path(
         model=model.name,
         state_names=model.states,
         parameter_names=model.parameters,
@@ -75,7 +79,6 @@ def simulate(
         by_start=lanes.by_start[0] if lanes.by_start is not None else None,
         by_parameters=lanes.by_parameters[0] if lanes.by_parameters is not None else None,
         invariant=_invariant(model, grid, states, values),
-        observed=_observed(model, exact, noise, seed, member, experiment) if noise else None,
         exact=exact,
         data=data,
         units=model.units,
@@ -83,6 +86,7 @@ def simulate(
         steps=int(lanes.steps[0]),
         switchings=_switchings(model, lanes.switchings),
     )
+    return replace(path, observed=_observed(model, path, noise, seed, member, experiment)) if noise else path
 
 
 def _switchings(model: Model, met: Crossings | None) -> Switchings | None:
@@ -137,7 +141,35 @@ def _invariant(model: Model, times: Array, states: Array, parameters: Array) -> 
     return np.broadcast_to(values, times.shape).copy()
 
 
-def _observed(model: Model, exact: Series, noise: Noise, seed: int, member: int, experiment: int) -> Series:
+def _observed(model: Model, path: Path, noise: Noise, seed: int, member: int, experiment: int) -> Series:
+    assert path.exact is not None
+    exact = path.exact
     numbers = [model.quantities.index(name) for name in exact.names]
-    values, sigma = add_noise(exact.values, exact.names, numbers, noise, seed, member, experiment)
-    return Series(exact.names, exact.times, values, sigma)
+    seen = seen_at_other_times(model, path, noise, seed, (member,), experiment)
+    values, sigma = add_noise(exact.values, exact.names, numbers, noise, seed, member, experiment, seen)
+    return Series(exact.names, exact.times, values, sigma, sigma_of_times(exact, noise))
+
+
+def sigma_of_times(exact: Series, noise: Noise) -> Array | None:
+    """Standard deviations of the times of observation (n_times,); None where they are exact."""
+    return np.full(exact.count, noise.sd_t) if noise.sd_t else None
+
+
+def seen_at_other_times(
+    model: Model, path: Path, noise: Noise, seed: int, members: Sequence[int], experiment: int = 0
+) -> Array | None:
+    """What members see at their own times, without noise (M, n_times, n_names); None: times are exact."""
+    if not noise.sd_t:
+        return None
+    assert path.exact is not None
+    check_timing(model, "truth.noise.sd_t")
+    off = time_errors(len(path.times), noise, seed, members, experiment)
+    parameters = np.repeat(path.parameters[None], off.size, axis=0)
+    lanes = propagate(
+        retimed(model),
+        np.array([0.0, 1.0]),
+        np.tile(path.states, (len(off), 1)),
+        np.column_stack([parameters, off.ravel(), np.tile(path.times, len(off))]),
+    )
+    states = lanes.states[:, 1].reshape(*off.shape, -1)
+    return Readings(model, path.exact.names).values(path.times + off, states, path.parameters)

@@ -171,6 +171,20 @@ def status(fit: FitResult) -> str:
     return fit.outcome.value + (f" ({fit.cause})" if fit.cause else "")
 
 
+def _times_found(fit: FitResult) -> list[tuple[str, str]]:
+    """How far the times of observation were off, beside their standard deviations."""
+    if not fit.time_shifts:
+        return []
+    off = np.concatenate(fit.time_shifts)
+    stated = np.concatenate(
+        [np.zeros(each.count) if each.sigma_t is None else each.sigma_t for each in fit.experiments]
+    )
+    unknown = stated > 0.0
+    sizes = [np.sqrt(np.mean(each[unknown] ** 2)) for each in (off, stated)]
+    told = f"{int(unknown.sum()):,} found, off by {sizes[0]:.3g} in the mean (stated errors {sizes[1]:.3g})"
+    return [("times of observation", told)]
+
+
 def facts(fit: FitResult) -> list[tuple[str, str]]:
     """The main numbers in words."""
     chance = probability(fit)
@@ -180,6 +194,7 @@ def facts(fit: FitResult) -> list[tuple[str, str]]:
         ("data", f"{n_values(fit):,} values{experiments}"),
         ("unknowns", f"{len(fit.unknowns.names):,}"),
         *([("constraints", constraints.fact(fit))] if fit.constraints else []),
+        *_times_found(fit),
         ("degrees of freedom", f"{fit.degrees_of_freedom:,}"),
         ("objective", f"{fit.objective:.6g}"),
         ("beta^2", f"{fit.beta2:.4g}{verdict}"),
