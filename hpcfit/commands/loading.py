@@ -160,6 +160,8 @@ def _placed(job: Job, wrong: Mistake) -> Mistake:
         problem = f"experiment {number}: {problem}" if number else problem
     if key in ("data", "data.time") and simulated:
         key = "truth.times"
+    if key == "data.sigma_t" and simulated:
+        key = "truth.noise.sd_t"
     if number and key.partition(".")[0] == source and len(job.several(source)) > 1:
         key = f"{source}[{number}]{key.removeprefix(source)}"
     return replace(wrong, key=key, problem=problem, place=place or job.document.place(key))

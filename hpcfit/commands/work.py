@@ -114,11 +114,13 @@ def check_fit(inputs: Inputs) -> None:
 
 def _not_yet_simulated(inputs: Inputs, model: Model) -> list[Series]:
     """Stand-ins for data that only `run` makes."""
-    names = [observed(inputs.job, truth) or model.states for _, truth in inputs.job.several("truth")]
-    return [
-        Series(own, times, np.ones((len(times), len(own))))
-        for own, times in zip(names, inputs.grids, strict=True)
-    ]
+    found = []
+    for (_, truth), times in zip(inputs.job.several("truth"), inputs.grids, strict=True):
+        names = observed(inputs.job, truth) or model.states
+        sigma_t = truth["noise"] and truth["noise"].sd_t
+        off = np.full(len(times), sigma_t) if sigma_t else None
+        found.append(Series(names, times, np.ones((len(times), len(names))), None, off))
+    return found
 
 
 def _by_names_only(names: ModelNames) -> Model | None:

@@ -377,6 +377,33 @@ CHECKED: dict[str, tuple[str, str | None, list[str]]] = {
         None,
         ["job.toml:8: truth.noise.sd = 0.0", "no weight", "exact data"],
     ),
+    "negative error of times": (
+        simulated("sd = 0.5", "sd = 0.5, sd_t = -1"),
+        None,
+        ["job.toml:8: truth.noise.sd_t = -1", "negative"],
+    ),
+    "times of a map": (
+        "kind = 'fit'\n[model]\nname = 'henon_map'\n[truth]\nstart = {x = 0, y = 0}\n"
+        "parameters = {a = 1.4, b = 0.3}\ntimes = {count = 20, spacing = 1}\nnoise = {sd = 0.1, sd_t = 0.1}\n"
+        "[guess]\na = 1.3\nb = 0.2\n",
+        None,
+        ["job.toml:8: truth.noise.sd_t", "a map has no times between its iterations", "remove it"],
+    ),
+    "error of a time negative": (
+        fit("sigma = 0.1\n", 'sigma = 0.1\nsigma_t = "s"\n'),
+        DATA.replace("0.1\n2", "-0.1\n2"),
+        ["job.toml:10: data.sigma_t", "row 2: the standard deviation of the time is -0.1", "0 where a time"],
+    ),
+    "column of errors of times missing": (
+        fit("sigma = 0.1\n", 'sigma = 0.1\nsigma_t = "off"\n'),
+        DATA,
+        ["job.toml:10: data.sigma_t", "no column 'off'", "known: t x v s"],
+    ),
+    "times neither measured nor exact": (
+        FIT + 'times = "exactly"\n',
+        DATA,
+        ['job.toml:15: fit.times = "exactly"', "did you mean 'exact'?"],
+    ),
     "noise lacks a quantity": (
         simulated("0.5", "{x = 1, y = 1}"),
         None,
