@@ -149,8 +149,8 @@ def check_timing(model: Model, key: str = "data.sigma_t") -> None:
         if model.kind == "map"
         else f"{model.name} is opaque, and has no expressions"
         if model.opaque
-        else "a path with jumps cannot be followed backward"
-        if model.jumps
+        else "a path with jumps, switches or kinks is not followed backward"
+        if not model.smooth
         else ""
     )
     if why:

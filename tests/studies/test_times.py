@@ -211,6 +211,9 @@ def test_models_that_cannot_go_backward_are_refused():
     data = Experiment(np.arange(5.0), {"x": np.linspace(0.1, 0.5, 5)}, 0.1, 0.2)
     with pytest.raises(InputError, match=r"data\.sigma_t: a map has no times between"):
         fit(logistic, data, guess={"r": 3.0})
+    bounce = model_from_strings("kinked", states=("x",), parameters=("r",), equations={"x": "-r*abs(x)"})
+    with pytest.raises(InputError, match="jumps, switches or kinks is not followed backward"):
+        fit(bounce, data, guess={"r": 0.1})
     with pytest.raises(InputError, match="sigma_t is -1"):
         Experiment([0.0, 1.0], {"x": [1.0, 2.0]}, 0.1, [0.1, -1.0])
     with pytest.raises(InputError, match="give one number, or 2"):
