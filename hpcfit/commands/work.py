@@ -48,6 +48,7 @@ def run_fit(comm: Any, inputs: Inputs, member: int) -> FitResult:
             **solving(job),
             truth=known_truth(inputs),
             derived=job["fit"]["derived"],
+            unknown_sigma=job["fit"]["unknown_sigma"],
             solver=job["fit"]["solver"],
             comm=comm,
             watch=line,

@@ -37,6 +37,8 @@ _BY_NAME = {
     "guess": "where the parameters began",
     "weights": "by observed quantity; 0 = not considered",
     "truth": "of unknowns and derived quantities, where it is known",
+    "noise_levels": "estimated: sigma, or factors of it where it is stated",
+    "noise_level_errors": "standard errors",
 }
 _COLUMNS = {part.name: part.type for part in fields(Iteration) if part.name != "multipliers"}
 _OF_CONSTRAINTS = {part.name: part.type for part in fields(Constraint)}
@@ -79,7 +81,7 @@ def put_fit(file: Any, fit: FitResult) -> None:
 def get_fit(file: Any) -> FitResult:
     """The fit that a file holds."""
     seed, nodes = int(file.attrs["seed"]), file["nodes"]
-    by_name: dict[str, Any] = {name: _get_by_name(file, name) for name in _BY_NAME}
+    by_name: dict[str, Any] = {name: _get_by_name(file, name) for name in _BY_NAME if name in file}
     numbers: dict[str, Any] = {name: kind(file.attrs[name]) for name, kind in _NUMBERS.items()}
     experiments = [file["experiments"][str(e + 1)] for e in range(int(file.attrs["n_experiments"]))]
     return FitResult(

@@ -30,6 +30,9 @@ def check_fit(
     _check_parameters(wrong, tables.get("guess", {}), fit.get("fixed") or {}, names.parameters)
     if given.get("kind") == "ensemble":
         _check_members(wrong, given)
+        if fit.get("unknown_sigma"):
+            remedy = "remove it: the members of an ensemble know their noise"
+            wrong("fit.unknown_sigma", "is for single fits", remedy, list(fit["unknown_sigma"]))
     else:
         _check_source(wrong, given)
     columns = _columns(several(tables, "data"))
@@ -197,6 +200,10 @@ def _check_observed(
             wrong(f"fit.weights.{name}", f"'{name}' is not observed", nearest(name, observed), weights[name])
     if weights and observed and not any(weights.get(name, 1.0) for name in observed):
         wrong("fit.weights", "all weights are 0", "leave at least one quantity with weight 1", weights)
+    for name in fit.get("unknown_sigma") or ():
+        if observed is not None and name not in observed:
+            known = nearest(name, observed)
+            wrong("fit.unknown_sigma", f"'{name}' is not observed", known, list(fit["unknown_sigma"]))
     for name in fit.get("observe") or ():
         if columns and name not in columns:
             wrong("fit.observe", f"[data] has no column for '{name}'", nearest(name, columns))

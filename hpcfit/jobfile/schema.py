@@ -122,6 +122,11 @@ SCHEMA: dict[str, dict[str, Key]] = {
             "start, end or a time, of one experiment or of each, and parameters",
             (),
         ),
+        "unknown_sigma": Key(
+            values.names,
+            "observed quantities whose noise level is estimated, each for itself: sigma, or a factor of it",
+            (),
+        ),
         "times": Key(
             values.choice(*TIMES),
             "measured: as well as sigma_t says; exact: sigma_t is not considered",

@@ -149,6 +149,8 @@ class FitResult:
     strategy: tuple[str, ...] = ()  # the phases of every attempt, and why it was made
     extent: Extent | None = None  # None: this is the whole
     constraints: tuple[Constraint, ...] = ()
+    noise_levels: Mapping[str, float] = field(default_factory=dict)  # estimated: sigma, or factors of it
+    noise_level_errors: Mapping[str, float] = field(default_factory=dict)  # standard errors
 
     @property
     def at_bounds(self) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from hpcfit.shooting.parts import Whole, pose_part
 from hpcfit.shooting.pose import Posed, Settled, each_choice, pose, settle
 from hpcfit.studies.local import with_local_parameters
 from hpcfit.studies.long import all_rows, chosen_solver, cuts_of, segments_of, solver_log
+from hpcfit.studies.noise_levels import check_levels, with_levels
 from hpcfit.studies.result import Asked, Solved, fit_result, whole
 
 
@@ -45,6 +47,7 @@ def fit(
     local: str | Sequence[str] = (),
     constraints: str | Sequence[str] = (),
     times: str = "measured",
+    unknown_sigma: str | Sequence[str] = (),
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -63,7 +66,9 @@ def fit(
     the initial state and the parameters (default: the model's invariant). local: parameters of which every
     experiment has its own value, k@1, k@2, ... constraints: equalities and inequalities between states at
     any times, parameters and experiments, as in ["x@end = x@start", "x@2:start = x@1:end", "k >= 0"]. times:
-    "exact" takes no notice of the errors of times. truth is only shown beside the estimates, by their names.
+    "exact" takes no notice of the errors of times. unknown_sigma: quantities whose noise level is found from
+    the residuals, each for itself (where sigma is stated, as a factor of it). truth is only shown beside the
+    estimates, by their names.
     """
     several = [experiments] if isinstance(experiments, Experiment | Series) else list(experiments)
     result = fit_in_parts(
@@ -78,6 +83,7 @@ def fit(
         local=local,
         constraints=constraints,
         times=times,
+        unknown_sigma=unknown_sigma,
         tolerance=tolerance,
         max_iterations=max_iterations,
         level=level,
@@ -104,6 +110,7 @@ def fit_in_parts(
     local: str | Sequence[str] = (),
     constraints: str | Sequence[str] = (),
     times: str = "measured",
+    unknown_sigma: str | Sequence[str] = (),
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     level: str = "natural",
@@ -151,6 +158,7 @@ def fit_in_parts(
             level=level,
             solver=solver,
             constrained=bool(constraints),
+            levels=bool(unknown_sigma),
         ),
     )
     asked = Asked(
@@ -180,6 +188,14 @@ def fit_in_parts(
         ),
     )
     on_root(comm, lambda: check_start(posed))  # and compiles, for all ranks
+    if unknown_sigma:
+        names = unknown_sigma.split() if isinstance(unknown_sigma, str) else unknown_sigma
+        everywhere(comm, lambda: check_levels(posed, names))
+        solve = partial(solve_posed, watch=watch)
+        posed, solved, levels = with_levels(comm, posed, names, solve, options)
+        result = fit_result(SERIAL, what.model, posed, solved, asked)
+        result = replace(result, noise_levels=levels.values, noise_level_errors=levels.errors)
+        return with_local_parameters(result, what.local)
     solved = solve_posed(comm, posed, options, watch)
     return with_local_parameters(fit_result(SERIAL, what.model, posed, solved, asked), what.local)
 

@@ -59,12 +59,13 @@ def segments_of(
     level: str,
     solver: str | None,
     constrained: bool = False,
+    levels: bool = False,
 ) -> Segments | None:
     """The segments of a problem that is long, wide, or has many experiments; None: ranks have it as a whole.
 
     That depends on the problem alone, not on the ranks. lengths (E,): nodes of every experiment.
     """
-    why = _why_whole(model, method, level, constrained)
+    why = "fit.unknown_sigma" if levels else _why_whole(model, method, level, constrained)
     if solver == "petsc" and why:
         raise InputError(Mistake("", f"not with {why}", 'choose "dense"', "fit.solver", solver))
     if why or solver == "reference":

@@ -22,8 +22,10 @@ LOW, HIGH = binom.ppf([0.0005, 0.9995], MEMBERS, 0.95)
 
 @cache
 def ensemble(times: str) -> EnsembleResult:
-    """Hénon–Heiles, sigma_t = 0.02 at a spacing of 0.2."""
-    asked = ['kind="ensemble"', 'ensemble.of="fit"', f"ensemble.members={MEMBERS}", f'fit.times="{times}"']
+    """Hénon–Heiles, sigma_t = 0.02 at a spacing of 0.2, 300 times."""
+    series = "truth.times={start=0.0, spacing=0.2, count=300}"
+    asked = ['kind="ensemble"', 'ensemble.of="fit"', f"ensemble.members={MEMBERS}", series]
+    asked.append(f'fit.times="{times}"')
     return run_ensemble(SERIAL, load(ROOT / "jobs/examples/times.toml", asked))
 
 
@@ -59,7 +61,6 @@ def test_unbiased_with_true_error_bars_where_times_are_unknowns():
 
 def test_biased_with_wrong_error_bars_where_times_are_taken_as_exact():
     assert np.abs(mean_off("exact")).max() > 4.0, mean_off("exact")
-    parameters = [ensemble("exact").names.index(name) for name in "abc"]
-    assert (inside("exact")[parameters] < LOW).any(), inside("exact")
+    assert (inside("exact") < LOW).any(), inside("exact")
     beta2 = ensemble("exact").objective / ensemble("exact").degrees_of_freedom
     assert beta2.mean() > 3.0

@@ -171,6 +171,15 @@ def status(fit: FitResult) -> str:
     return fit.outcome.value + (f" ({fit.cause})" if fit.cause else "")
 
 
+def _levels_found(fit: FitResult) -> list[tuple[str, str]]:
+    """The noise levels that the fit has estimated, with their standard errors."""
+    told = [
+        f"{name} {value:.4g} +- {fit.noise_level_errors[name]:.2g}"
+        for name, value in fit.noise_levels.items()
+    ]
+    return [("noise levels", ", ".join(told))] if told else []
+
+
 def _times_found(fit: FitResult) -> list[tuple[str, str]]:
     """How far the times of observation were off, beside their standard deviations."""
     if not fit.time_shifts:
@@ -195,6 +204,7 @@ def facts(fit: FitResult) -> list[tuple[str, str]]:
         ("unknowns", f"{len(fit.unknowns.names):,}"),
         *([("constraints", constraints.fact(fit))] if fit.constraints else []),
         *_times_found(fit),
+        *_levels_found(fit),
         ("degrees of freedom", f"{fit.degrees_of_freedom:,}"),
         ("objective", f"{fit.objective:.6g}"),
         ("beta^2", f"{fit.beta2:.4g}{verdict}"),

@@ -45,6 +45,11 @@ def as_json(fit: FitResult, provenance: Mapping[str, object]) -> dict[str, objec
         "covariance": {"names": fit.parameter_names, "matrix": fit.covariance},
         "constraints": [asdict(each) | {"pull": each.pull} for each in fit.constraints],
         "at_bounds": fit.at_bounds,
+        "noise_levels": {
+            name: {"value": value, "error": fit.noise_level_errors[name]}
+            for name, value in fit.noise_levels.items()
+        },
+        "time_shifts": fit.time_shifts,
         "node_errors": node_errors(fit),
         "history": [asdict(iteration) for iteration in fit.history],
         "timings": {"solve": fit.seconds},
