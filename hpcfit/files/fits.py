@@ -40,6 +40,7 @@ _BY_NAME = {
     "noise_levels": "estimated: sigma, or factors of it where it is stated",
     "noise_level_errors": "standard errors",
 }
+_LATER = ("noise_levels", "noise_level_errors")  # not in files of the first versions
 _COLUMNS = {part.name: part.type for part in fields(Iteration) if part.name != "multipliers"}
 _OF_CONSTRAINTS = {part.name: part.type for part in fields(Constraint)}
 
@@ -81,7 +82,9 @@ def put_fit(file: Any, fit: FitResult) -> None:
 def get_fit(file: Any) -> FitResult:
     """The fit that a file holds."""
     seed, nodes = int(file.attrs["seed"]), file["nodes"]
-    by_name: dict[str, Any] = {name: _get_by_name(file, name) for name in _BY_NAME if name in file}
+    by_name: dict[str, Any] = {
+        name: _get_by_name(file, name) for name in _BY_NAME if name in file or name not in _LATER
+    }
     numbers: dict[str, Any] = {name: kind(file.attrs[name]) for name, kind in _NUMBERS.items()}
     experiments = [file["experiments"][str(e + 1)] for e in range(int(file.attrs["n_experiments"]))]
     return FitResult(
