@@ -13,7 +13,7 @@ from hpcfit.leastsq.gauss_newton import MAX_ITERATIONS, TOLERANCE
 from hpcfit.leastsq.levels import LEVELS
 from hpcfit.leastsq.strategy import PHASES
 from hpcfit.linear.solvers import SOLVERS
-from hpcfit.shooting.pose import TIMES
+from hpcfit.records import TIMES
 
 KINDS = ("simulate", "fit", "lyapunov", "ensemble")
 RUNNABLE = ("simulate", "fit", "lyapunov", "ensemble")

@@ -14,11 +14,12 @@ from hpcfit.records.fits import (
 )
 from hpcfit.records.mistakes import InputError, Mistake
 from hpcfit.records.outcomes import Failure, Outcome
-from hpcfit.records.paths import Crossings, Lanes, Noise, Path, Series, Switchings
+from hpcfit.records.paths import TIMES, Crossings, Lanes, Noise, Path, Series, Switchings
 from hpcfit.records.sources import Heading, Source
 from hpcfit.records.spectra import Bundle, Carried, Convergence, Growth, Halt, Section, Spectrum
 
 __all__ = [
+    "TIMES",
     "Array",
     "Bundle",
     "Campaign",

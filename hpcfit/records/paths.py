@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from hpcfit.records.arrays import Array
 from hpcfit.records.outcomes import Failure, Outcome
 
+TIMES = ("measured", "exact")  # of observation: as well as their sigma_t says, or without an error
+
 
 @dataclass(frozen=True)
 class Crossings:

@@ -16,15 +16,13 @@ from hpcfit.models.graph import Graph
 from hpcfit.models.names import nearest
 from hpcfit.models.promote import with_states
 from hpcfit.models.strings import parse
-from hpcfit.records import Array, Extent, InputError, Mistake, Series
+from hpcfit.records import TIMES, Array, Extent, InputError, Mistake, Series
 from hpcfit.shooting.conditions import path_conditions, point_times, stated_relations, with_points
 from hpcfit.shooting.experiments import LARGEST, check_names, check_timing, checked, of_experiment
 from hpcfit.shooting.grid import Grid, NodeChoice, make_grid, node_times
 from hpcfit.shooting.problem import Problem
 from hpcfit.shooting.readings import Readings
 from hpcfit.shooting.summary import Summary
-
-TIMES = ("measured", "exact")  # of observation: as well as their sigma_t says, or without an error
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from tests.reporting.reporting_material import PROVENANCE, path
 
 KEYS = (
     "kind model outcome outcome_text cause converged iterations linearisations objective degrees_of_freedom "
-    "beta2 gamma parameters initial_states derived correlations covariance constraints at_bounds node_errors "
-    "history timings provenance"
+    "beta2 gamma parameters initial_states derived correlations covariance constraints at_bounds "
+    "noise_levels time_shifts node_errors history timings provenance"
 )
 
 
