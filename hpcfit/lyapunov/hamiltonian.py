@@ -17,11 +17,11 @@ LIKENESS = 1e-9  # of what must be equal, relative
 def hamiltonian_form(model: Model, start: Array, parameters: Array, begin: float = 0.0) -> Array | None:
     """J (n, n) of a Hamiltonian flow or a symplectic map, in which x' = J grad H; None if the model is none.
 
-    A flow is Hamiltonian if J f_x is symmetric, a map is symplectic if F_x^T J F_x = J; looked at on an
+    A flow without jumps is Hamiltonian if J f_x is symmetric, a map if F_x^T J F_x = J; looked at on an
     orbit and around it, with the states in the order q1 q2 ... p1 p2 ... or q1 p1 q2 p2 ...
     """
     n = len(model.states)
-    if n % 2 or n > MOST_STATES or model.opaque:
+    if n % 2 or n > MOST_STATES or model.opaque or model.jumps:
         return None
     here = _matrices(model, parameters, np.array([begin]), start[None])
     likely = [form for form in forms(n // 2) if _fits(model, form, here)]
