@@ -87,8 +87,8 @@ def test_more_members_are_added_to_what_is_there(tmp_path: Path) -> None:
 def test_tasks_here_leave_after_a_chunk_and_resume_goes_on(how: str, tmp_path: Path) -> None:
     """They end with their parent, ranks under mpirun too; nothing that was kept is computed again."""
     ranks = ("--ranks", 2) if how == "cancel" else ()
-    decay(tmp_path, 80_000)
-    run = start("submit", "decay.toml", "-d", "camp", "--local", "--chunk", 2000, *ranks, cwd=tmp_path)
+    decay(tmp_path, 320_000)  # that none of the commands below comes too late
+    run = start("submit", "decay.toml", "-d", "camp", "--local", "--chunk", 8000, *ranks, cwd=tmp_path)
     parts = tmp_path / "camp" / "parts"
     wait_for(lambda: parts.is_dir() and any(parts.glob("*.h5")), 60, "a part")
     assert run.poll() is None
@@ -107,7 +107,7 @@ def test_tasks_here_leave_after_a_chunk_and_resume_goes_on(how: str, tmp_path: P
     assert kept
     again = hpcfit("resume", "camp", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    np.testing.assert_array_equal(numbers(tmp_path / "camp" / "result.h5")["members"], np.arange(1, 80_001))
+    np.testing.assert_array_equal(numbers(tmp_path / "camp" / "result.h5")["members"], np.arange(1, 320_001))
     assert not list(parts.iterdir())
 
 
